@@ -1,4 +1,4 @@
-"""Machine learning over the engine's data: TableRDD, algorithms, and the functions behind GENERATE.
+"""Machine learning over the engine's data: TableRDD, algorithms, and the functions of GENERATE.
 
 Rows reach the algorithms as NumPy blocks; each pass over them is one RDD job, or runs in this process if they are few.
 """
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name at its first use."""
+    """Import a public name on its first use."""
     if module := MODULES.get(name):
         import importlib
 

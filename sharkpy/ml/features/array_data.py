@@ -19,11 +19,11 @@ _NUMERIC = "biuf"
 def array_blocks(
     data: object, y: object = None, features: Sequence[str] | None = None, dtype: str | None = None, na: str = "error"
 ) -> ArrayBlocks:
-    """Blocks of a matrix of shape (rows, features) and of labels of shape (rows,).
+    """Return blocks of a matrix of shape (rows, features) and of labels of shape (rows,).
 
     `features` chooses columns of data that has names (pandas, polars, Arrow), else names all columns. `y` may be the
-    name of a column, which is no feature then. `dtype` None: float32 stays, other types become float64. `na` may also
-    be "keep": missing values stay, as NaN.
+    name of a column; that column is then excluded from the features. `dtype` None: float32 stays, other types become
+    float64. `na` may also be "keep": missing values stay, as NaN.
     """
     columns = column_names(data)
     label = y if isinstance(y, str) else None
@@ -42,7 +42,7 @@ def array_blocks(
 
 
 def column_names(data: object) -> tuple[str, ...] | None:
-    """Column names of a data frame or an Arrow table; None if `data` is an array."""
+    """Return the column names of a data frame or an Arrow table, or None if `data` is an array."""
     names = getattr(data, "column_names", None)
     if names is None:
         names = getattr(data, "columns", None)
@@ -92,7 +92,7 @@ def _matrix_of_columns(data: Any, names: Sequence[str], dtype: str | None) -> np
 
 
 def _array(column: Any) -> npt.NDArray[Any]:
-    """Array of a data frame's column; pandas' NA is NaN."""
+    """Return the array of a data frame's column, with NaN for pandas' NA."""
     array = np.asarray(column)
     if array.dtype.kind == "O" and hasattr(column, "to_numpy") and getattr(column.dtype, "kind", "O") in _NUMERIC:
         array = column.to_numpy(dtype="float64", na_value=np.nan)
@@ -107,7 +107,9 @@ def _check_shape(num_rows: int, num_columns: int) -> None:
 
 
 def float_type(dtype: str | None) -> np.dtype[Any]:
-    """Type of features: float64 if `dtype` is None; TypeMismatchError for a type that features cannot have."""
+    """Return the type of features: float64 if `dtype` is None. Raise TypeMismatchError for any type but float32 and
+    float64.
+    """
     name = str(np.dtype(dtype)) if dtype is not None else "float64"
     if name not in ("float32", "float64"):
         raise TypeMismatchError(f"features cannot be of type {name}", hint='one of "float32", "float64"')
@@ -121,7 +123,9 @@ def _target(dtype: str | None, columns: Sequence[npt.NDArray[Any]]) -> np.dtype[
 
 
 def _numbers(column: npt.NDArray[Any], name: str, target: np.dtype[Any], kind: str = "column") -> npt.NDArray[Any]:
-    """Column as floats, None as NaN; TypeMismatchError naming it if it is not numeric."""
+    """Return a column as floats, with NaN for None. Raise TypeMismatchError that names the column if it is not
+    numeric.
+    """
     is_numeric = column.dtype.kind in _NUMERIC
     if not is_numeric and column.dtype.kind != "O":
         raise _not_numeric(name, str(column.dtype), kind)

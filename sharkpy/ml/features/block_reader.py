@@ -1,4 +1,4 @@
-"""Readers of features from mapped blocks: from blocks made for features, and from those of a table."""
+"""Readers of features from mapped blocks: blocks made for features, and a table's own blocks."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def read_matrix(number: int, block: Block) -> FeatureBlock:
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """Reader of a table's own block, in which the features lie side by side, unencoded; see `matrix_in`.
+    """Reader of a table's own block, whose features are stored contiguously and unencoded; see `matrix_in`.
 
-    The label is of any numeric type and encoding: each process keeps the labels it has decoded.
+    The label is of any numeric type and encoding: each process caches the labels it has decoded.
     """
 
     names: tuple[str, ...]
@@ -53,9 +53,9 @@ class TableColumns:
 
 
 def matrix_in(block: Block, names: tuple[str, ...], dtype: np.dtype[Any]) -> Matrix | None:
-    """Columns of a block as an array of shape (rows, columns) over the mapped file.
+    """Return columns of a block as an array of shape (rows, columns) over the mapped file.
 
-    None if one is encoded or of another type, or if they do not lie at equal distances, in this order.
+    Return None if one is encoded or of another type, or if they are not stored at equal distances, in this order.
     """
     columns = [plain.as_floats(block.stored(name), dtype) for name in names]
     if any(column is None for column in columns):

@@ -1,4 +1,4 @@
-"""Aggregates of feature columns by query: means for na="mean", numbers of missing and infinite values."""
+"""Aggregates of feature columns by query: means for na="mean", and counts of missing and infinite values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INFINITY = Literal(float("inf"), DOUBLE)
 
 
 def column_means(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> tuple[float, ...]:
-    """Mean of each feature over its values that are not missing. DataError if a column has none."""
+    """Return the mean of each feature over its values that are not missing. Raise DataError if a column has none."""
     means = _aggregated(session, features, snapshot, _mean)[: len(features.names)]
     for name, mean in zip(features.names, means, strict=True):
         if mean is None:
@@ -35,7 +35,9 @@ def column_means(session: EngineSession, features: FeaturePlan, snapshot: QueryS
 
 
 def check_finite(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> None:
-    """Raise DataError naming the first column with missing or infinite values, and their number in all."""
+    """Raise DataError if a column has missing or infinite values. It names the first such column and the total
+    number.
+    """
     present = np.array(_aggregated(session, features, snapshot, _num_present))
     finite = np.array(_aggregated(session, features, snapshot, _num_finite))
     rows = np.array(_aggregated(session, features, snapshot, _num_rows))
@@ -50,7 +52,7 @@ def check_finite(session: EngineSession, features: FeaturePlan, snapshot: QueryS
 def _aggregated(
     session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot, aggregate: Callable[[Expr], Expr]
 ) -> list[Any]:
-    """`aggregate` of each column of the plan, as a DOUBLE, over the rows of `snapshot`."""
+    """Return `aggregate` of each column of the plan, as a DOUBLE, over the rows of `snapshot`."""
     ids = count(max(column for node in features.plan.walk() for column in node.output_ids) + 1)
     items = tuple(Alias(aggregate(_number(column)), next(ids), column.name) for column in features.plan.output)
     plan = Aggregate(features.plan, (), items)
@@ -60,7 +62,7 @@ def _aggregated(
 
 
 def _number(column: ColumnRef) -> Expr:
-    """Column with NULL for NaN, which is beyond infinity in the order of values."""
+    """Return the column with NULL for NaN, which is greater than infinity in the order of values."""
     value = Cast(column, DOUBLE)
     return Call("case_when", (Call("le", (value, _INFINITY), BOOLEAN), value, Literal(None, DOUBLE)), DOUBLE)
 

@@ -23,8 +23,8 @@ BLOCK_ROWS = 262_144
 class FeatureBlock:
     """Block of rows: `X` of shape (rows, features), each column contiguous, read-only; `y` of shape (rows,).
 
-    `y` has the type of `X`, or is None without a label. `number` counts the blocks from 0 and is the same on every
-    pass, whichever task reads the block: seed random numbers with it.
+    `y` has the type of `X`, or is None without a label. `number` counts the blocks from 0. It is the same on every pass
+    and in every task: seed random numbers with it.
     """
 
     number: int
@@ -60,8 +60,8 @@ class FeatureBlocks(Protocol):
     def has_label(self) -> bool: ...
 
     def run(self, kernel: Kernel, argument: Any = None) -> list[Any]:
-        """Run one pass: [kernel(block, argument) for each block], in their order, by one RDD job or threads of this
-        process.
+        """Run one pass, by one RDD job or threads of this process: [kernel(block, argument) for each block], in their
+        order.
 
         Results are the same for any number of tasks: combine them in their order.
         """
@@ -79,7 +79,7 @@ class ArrayBlocks:
     def of(
         cls, X: npt.ArrayLike, y: npt.ArrayLike | None = None, names: Sequence[str] = (), block_rows: int = BLOCK_ROWS
     ) -> ArrayBlocks:
-        """Cut blocks from a matrix of float32 or float64 (others become float64) and as many labels."""
+        """Cut blocks from a matrix of float32 or float64 and as many labels. Other types become float64."""
         matrix = np.asarray(X)
         if matrix.dtype not in (np.float32, np.float64):
             matrix = matrix.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Choice of features, label and policy for missing values over a query's columns, checked."""
+"""Choice of features, label and policy for missing values among a query's columns."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def feature_plan(
 ) -> FeaturePlan:
     """Choose features and label of a query. `columns` None: all numeric and boolean columns but the label.
 
-    ColumnNotFoundError, TypeMismatchError or DataError naming what does not fit.
+    Raise ColumnNotFoundError, TypeMismatchError or DataError that names the invalid column or option.
     """
     check_policy(na)
     target = str(float_type(dtype))

@@ -58,13 +58,13 @@ class FeatureRDD(FusedRDD):
 
     @property
     def num_rows(self) -> int:
-        """Number of rows of all blocks; computes them unless they are kept."""
+        """Return the number of rows of all blocks. Compute the blocks unless they are cached."""
         if self._source.keeps:
             return self._source.stored().num_rows
         return int(self.map(_num_rows).sum())
 
     def blocks(self) -> FeatureBlocks:
-        """Blocks as algorithms read them: those that `cache` keeps, else new ones that are freed with their last
+        """Return the blocks as algorithms read them: the cached ones, else new ones that are freed with their last
         user.
         """
         return self._source.stored()
@@ -79,20 +79,20 @@ class FeatureRDD(FusedRDD):
         return self
 
     def persist(self, storageLevel: StorageLevel = StorageLevel.MEMORY_ONLY) -> FeatureRDD:
-        """Keep the blocks, as `cache` does: the memory store moves blocks that do not fit to disk."""
+        """Cache the blocks, as `cache` does: the memory store moves blocks that do not fit to disk."""
         if storageLevel == StorageLevel.NONE:
             raise UnsupportedError("persist with the storage level NONE", hint="call unpersist")
         self._level = storageLevel
         return self.cache()
 
     def unpersist(self, blocking: bool = False) -> FeatureRDD:  # noqa: ARG002 - pyspark's
-        """Free the kept blocks; the next action computes them again."""
+        """Free the cached blocks; the next action computes them again."""
         self._source.release()
         self.is_cached, self._level = False, None
         return self
 
     def _is_pipelinable(self) -> bool:
-        """True: functions are fused with the reading of kept blocks too."""
+        """True: functions are fused with the reading of cached blocks too."""
         return not (self.is_checkpointed or self.has_resource_profile)
 
     def _persisted(self, jrdd: Any) -> Any:

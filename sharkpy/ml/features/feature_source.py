@@ -1,4 +1,4 @@
-"""Source of a FeatureRDD: the batches of its query's last stage, or the kept blocks of the memory store."""
+"""Source of a FeatureRDD: the batches of its query's last stage, or the cached blocks of the memory store."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ class FeatureSource:
     """Source of (X, y) pairs, in tasks and for actions.
 
     1. In a task it is the function from a partition's number and its frames to (X, y) pairs.
-    2. Towards actions it is a QuerySource: `session`, `sequence`, `bound`, `blocks`, `query`.
+    2. For actions it is a QuerySource: `session`, `sequence`, `bound`, `blocks`, `query`.
     """
 
     key_hash = None
 
     def __init__(self, rows: TableQuery, names: tuple[str, ...], label: str | None, dtype: str, na: str) -> None:
-        """Make the source of columns of `rows`, already checked."""
+        """Create the source of columns of `rows`, already checked."""
         self._rows = rows
         self._choice = (names, label, dtype, na)
         self._stage = QuerySource(rows.changed(lambda plan: self.features(plan).plan))
@@ -77,7 +77,7 @@ class FeatureSource:
 
     @property
     def query(self) -> FeatureSource:
-        """Query whose `renew` is called if blocks could not be made again one by one."""
+        """Query whose `renew` is called if blocks could not be recomputed one by one."""
         return self
 
     def features(self, plan: LogicalPlan) -> FeaturePlan:
@@ -106,7 +106,7 @@ class FeatureSource:
         return kept.handles if kept is not None else self._stage.blocks
 
     def stored(self) -> StoredBlocks:
-        """Kept blocks, else new ones that are freed with their user."""
+        """Return the cached blocks, else new ones that are freed with their user."""
         with self._lock, self.session.working():
             if self._kept is not None:
                 return self._kept
@@ -125,7 +125,7 @@ class FeatureSource:
             made = self._bound
             if self._keeps:
                 blocks = self.stored()
-                # An action whose tasks met the loss would have to run again.
+                # Mend the blocks now: an action whose tasks found the loss would have to run again.
                 blocks.mend()
                 if made is None or made.sequence != self._own_sequence or made.stage.blocks != blocks.handles:
                     self._own_sequence += 1
@@ -154,7 +154,7 @@ class FeatureSource:
         return BoundPairs(self._own_sequence, stage, elements)
 
     def renew(self) -> None:
-        """Make all kept blocks anew, or have the query see the tables as they are now."""
+        """Recompute all cached blocks, or move the query to the current versions of the tables."""
         with self._lock:
             if self._kept is not None:
                 self._kept.remake()
@@ -177,11 +177,11 @@ class KeptPairs:
     parts: tuple[tuple[tuple[int, BlockHandle], ...], ...]
     read: BlockReader
     stop_dir: str
-    """Folder in which a file ends the tasks of a job, see `stop_file`."""
+    """Folder in which a file ends the tasks of a job; see `stop_file`."""
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Pair]:
         for _ in frames:
-            """A worker whose input was not read to its end is not used again."""
+            """Read the input to its end: else Spark would not reuse the worker."""
         with ending_with_job(self.stop_dir):
             for number, handle in self.parts[partition]:
                 block: Block = open_block(handle)
@@ -191,7 +191,7 @@ class KeptPairs:
 
 @dataclass(frozen=True)
 class QueryPairs:
-    """Function of a task: its rows in blocks of arrays that are freed with their reader."""
+    """Function of a task: its rows as blocks of arrays, which are freed with their reader."""
 
     batches: Any
     """Function from the partition's number and its frames to Arrow batches."""

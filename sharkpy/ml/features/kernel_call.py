@@ -30,8 +30,8 @@ class KernelCall:
 
 
 def kernel_code(kernel: Kernel, read: BlockReader) -> PythonCode:
-    """Code of tasks: the call of `kernel` on the arrays that `read` finds in blocks. BindError if it cannot be
-    shipped.
+    """Return the code of tasks: the call of `kernel` on the arrays that `read` finds in blocks. Raise BindError if it
+    cannot be shipped.
     """
     name = kernel_name(kernel)
     return python_code(name, KernelCall(python_code(name, kernel), name, read))

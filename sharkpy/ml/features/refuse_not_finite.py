@@ -1,4 +1,4 @@
-"""Diagnosis of NaN or infinity in a pass's result: only after a failure, so that good data is not read for it."""
+"""Diagnosis of NaN or infinity in a pass's result. It runs only after a failure, so good data is not read for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.ml.features.missing_values import NotFinite
 
 
 def refuse_not_finite(blocks: FeatureBlocks) -> NoReturn:
-    """Raise DataError naming the column with NaN or infinity, or saying that numbers grew too large."""
+    """Raise DataError that names the column with NaN or infinity, or says that numbers grew too large."""
     found = blocks.run(_count_not_finite)
     functools.reduce(operator.add, (features for features, _ in found)).check(blocks.names)
     if blocks.has_label:

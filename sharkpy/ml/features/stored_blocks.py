@@ -33,25 +33,25 @@ if TYPE_CHECKING:
 
 
 _MOST_REMAKES = 3
-"""Limit on the times that a pass has all blocks made anew."""
+"""Limit on the number of times that a pass recomputes all blocks."""
 
 
 class StoredBlocks:
-    """FeatureBlocks whose arrays are mapped from blocks of the store, by all processes of a machine the same memory.
+    """FeatureBlocks whose arrays are mapped from blocks of the store. All processes of a machine share the memory.
 
-    1. The table's own blocks if they have the features side by side. Else blocks are made by one query together with
-       this object, and freed with it.
-    2. `run` is one RDD job; threads of this process if the session allows it and the blocks are small and near.
-    3. Blocks of a scan do not depend on how many tasks made them: those of each stored block of the table follow
-       each other, in the order of the table.
-    4. A lost or damaged block alone is made again, in the middle of a pass too. CorruptionError if its sources have
-       changed since.
+    1. The blocks are the table's own if these store the features contiguously. Else one query makes the blocks with
+       this object, and they are freed with it.
+    2. `run` is one RDD job, or threads of this process if the session allows it and the blocks are small and local.
+    3. Blocks of a scan do not depend on the number of tasks that made them: they follow the order of the table's
+       blocks.
+    4. Only a lost or damaged block is recomputed, even in the middle of a pass. CorruptionError is raised if its
+       sources have changed since.
     """
 
     def __init__(self, session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot | None = None) -> None:
-        """Make or find the blocks over the tables as they are now, or in `snapshot`.
+        """Make or find the blocks over the current versions of the tables, or over `snapshot`.
 
-        DataError naming a column with a missing or infinite value, or if there are no rows.
+        Raise DataError if a column has a missing or infinite value (the message names it), or if there are no rows.
         """
         self._session = session
         self._features = features
@@ -107,7 +107,7 @@ class StoredBlocks:
     def run(self, kernel: Kernel, argument: Any = None) -> list[Any]:
         """Run one pass: [kernel(block, argument) for each block], in the order of blocks.
 
-        ExecutionError naming the kernel and the block if it raises.
+        If the kernel raises, raise ExecutionError that names the kernel and the block.
         """
         description = f"{kernel_name(kernel)} over features"
         with self._session.working(description):
@@ -135,7 +135,7 @@ class StoredBlocks:
         return place_stage(size, engine.is_local, limit, is_allowed).is_driver
 
     def _is_current(self, snapshot: QuerySnapshot) -> bool:
-        """True if the tables are still in the states of the snapshot."""
+        """True if the tables still have the versions of the snapshot."""
         now = self._session.snapshot()
         try:
             return all(now.is_state(table, state) for table, state in snapshot.states())
@@ -143,7 +143,7 @@ class StoredBlocks:
             now.release()
 
     def mend(self) -> None:
-        """Make missing blocks again; damaged ones are noticed by their readers."""
+        """Recompute missing blocks. Damaged blocks are noticed by their readers."""
         content = self._content
         lost = [handle for handle in content.passes.handles if not _is_there(handle)]
         if not lost:
@@ -154,7 +154,7 @@ class StoredBlocks:
             self.remake(content)
 
     def repair(self, lost: Iterable[BlockHandle]) -> None:
-        """Make the lost or damaged blocks among `lost` again."""
+        """Recompute the lost or damaged blocks among `lost`."""
         self._session.table_cache.repair(lost)
 
     def _found(self, snapshot: QuerySnapshot | None = None) -> _Content:
@@ -171,13 +171,13 @@ class StoredBlocks:
         handles = stored_features(session, features, snapshot)
         store = session.engine.store
         store.adopt(handles)
-        # They go with the last of their handles.
+        # The blocks are freed with the last of their handles.
         store.retire(handles)
         store.enforce_limit()
         return _Content(self._passes(handles), read_matrix, is_made=True)
 
     def _in_table(self, snapshot: QuerySnapshot) -> _Content | None:
-        """The table's own blocks, if they are on this machine and have the features in the wanted form."""
+        """Return the table's own blocks, if they are on this machine and store the features in the required layout."""
         found = table_columns(self._features, snapshot) if self._session.engine.is_local else None
         if found is None:
             return None
@@ -194,10 +194,10 @@ class StoredBlocks:
         return BlockPasses(self._session.engine, handles, self.repair, self._session.pool)
 
     def remake(self, content: _Content | None = None) -> None:
-        """Make all blocks by another run of the query: its rows come in another order now, or its table was loaded
-        anew.
+        """Recompute all blocks by another run of the query, if its rows now have another order, or its table was loaded
+        again.
 
-        Does nothing if `content` was already replaced. CorruptionError if its rows are not the same.
+        Do nothing if `content` was already replaced. Raise CorruptionError if the rows are not the same.
         """
         with self._lock:
             if content is not None and self._content is not content:
@@ -222,7 +222,7 @@ class _Content:
 
 
 def _known_bytes(features: FeaturePlan, snapshot: QuerySnapshot) -> int:
-    """Bytes of the blocks of all rows of a table; 0 if their number is unknown."""
+    """Return the size of the blocks of all rows of a table in bytes, or 0 if it is unknown."""
     nodes = list(features.plan.walk())
     if not isinstance(nodes[-1], Scan) or not all(isinstance(node, (Project, Scan)) for node in nodes):
         return 0
@@ -236,21 +236,21 @@ def _is_there(handle: BlockHandle) -> bool:
 
 
 def feature_layout(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> MatrixLayout:
-    """Layout of blocks of features, with the means that replace missing values, if these are wanted."""
+    """Return the layout of blocks of features, with the means that replace missing values for na="mean"."""
     layout = MatrixLayout(features.dtype, features.label is not None, features.na == "drop")
     return replace(layout, fills=column_means(session, features, snapshot)) if features.na == "mean" else layout
 
 
 def stored_features(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> tuple[BlockHandle, ...]:
-    """Make blocks of a matrix each, which the store has not taken up yet."""
+    """Make blocks with one matrix each, which the store has not adopted yet."""
     try:
         layout = feature_layout(session, features, snapshot)
         sink = BlockSink(features.schema, features.block_rows, None, layout=layout)
-        # Where there is no room they would go to disk: what was not used for long goes instead.
+        # Make room first: else the new blocks would go to disk, instead of blocks that were not used for long.
         session.engine.store.make_room(min(_known_bytes(features, snapshot), session.engine.store.memory_limit))
         handles = tuple(handle for handle, _ in write_blocks(session, features.plan, sink, snapshot))
     except DataError:
-        # It counts what is wrong in one block.
+        # This error counts the wrong values of one block only.
         check_finite(session, features, snapshot)
         raise
     if not handles:

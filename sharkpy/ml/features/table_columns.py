@@ -1,4 +1,4 @@
-"""Features that a table's blocks hold in the wanted form: found by the plan and by statistics, read without a copy."""
+"""Features that a table's blocks store in the required layout: found by plan and statistics, read without a copy."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 def table_columns(
     features: FeaturePlan, snapshot: QuerySnapshot
 ) -> tuple[tuple[BlockHandle, ...], TableColumns] | None:
-    """Blocks of a cached table, on this machine, with columns that are all features and seem to lie in the wanted form.
+    """Return the blocks of a cached table on this machine, if the features are its own columns and seem to have the
+    required layout.
 
-    No value is missing or infinite, so that no policy for missing values is needed. `lie_side_by_side` tells of each
-    block whether its columns lie side by side.
+    No value is missing or infinite, so no policy for missing values is needed. `lie_side_by_side` checks the layout of
+    each block.
     """
     found = _scanned(features.plan)
     if found is None:
@@ -48,13 +49,15 @@ def table_columns(
 
 
 def lie_side_by_side(number: int, block: Block, columns: TableColumns) -> bool:
-    """True if the columns of a block lie side by side, in the order of their names."""
+    """True if the columns of a block are stored contiguously, in the order of their names."""
     del number
     return matrix_in(block, columns.names, np.dtype(columns.dtype)) is not None
 
 
 def _scanned(plan: LogicalPlan) -> tuple[Scan, tuple[str, ...]] | None:
-    """Scan of all rows of a table, and the table's columns under the plan's; None if the plan is more than that."""
+    """Return the scan of all rows of a table, and the table's column for each column of the plan. Return None for any
+    other plan.
+    """
     wanted = tuple(column.column_id for column in plan.output)
     while isinstance(plan, Project):
         behind = {item.column_id: item.expr if isinstance(item, Alias) else item for item in plan.items}
@@ -70,7 +73,7 @@ def _scanned(plan: LogicalPlan) -> tuple[Scan, tuple[str, ...]] | None:
 
 
 def _is_plain(block: BlockHandle, names: Sequence[str], width: int) -> bool:
-    """True if columns seem unencoded, as far as their bytes tell."""
+    """True if columns seem unencoded, judging by their size in bytes."""
     return all(block.column_bytes.get(name) == block.num_rows * width for name in names)
 
 

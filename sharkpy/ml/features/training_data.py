@@ -26,16 +26,16 @@ def training_blocks(
     na: str = "error",
     session: EngineSession | None = None,
 ) -> FeatureBlocks:
-    """Blocks of features, with labels if `y` is given.
+    """Return blocks of features, with labels if `y` is given.
 
-    1. `data`: an array of shape (rows, features), a data frame, a TableRDD, a FeatureRDD, FeatureBlocks, or the name
-       of a table of `session` (default: the newest one that runs in this process).
-    2. `y`: labels of shape (rows,) beside an array, the name of the label's column beside a table or a data frame.
+    1. `data`: an array of shape (rows, features), a data frame, a TableRDD, a FeatureRDD, FeatureBlocks, or the name of
+       a table of `session` (default: the newest one that runs in this process).
+    2. `y`: labels of shape (rows,) for an array, the name of the label's column for a table or a data frame.
     3. `features`: names of columns (default: of a table all numeric ones but the label).
     4. `dtype`: "float32" or "float64" (default: float64; float32 for an array of that type).
     5. `na`: see `missing_values.POLICIES`.
 
-    DataError, TypeMismatchError or ColumnNotFoundError naming what does not fit.
+    Raise DataError, TypeMismatchError or ColumnNotFoundError that names the invalid argument or column.
     """
     check_policy(na)
     if isinstance(data, str):

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 def generate(command: GenerateTable, session: EngineSession) -> CommandResult:
-    """Run GENERATE, all or nothing: if the function fails, or its result cannot be stored, there is no table and no
-    model.
+    """Run GENERATE, all or nothing: if the function fails, or its result cannot be stored, no table and no model is
+    created.
 
-    TableExistsError before the function is called if a table of a name to be made exists.
+    Raise TableExistsError before the function is called if a table to be created exists.
     """
     function = function_of(command)
     target = None if command.name is None else qualified(command.name, command.database or session.current_database)
@@ -81,7 +81,7 @@ def function_of(command: GenerateTable) -> PythonRelation:
 def _model_name(
     function: PythonRelation, arguments: inspect.BoundArguments, session: EngineSession
 ) -> TableName | None:
-    """Name of the model of a built-in function; models of users' functions are their own affair."""
+    """Return the name of the model of a built-in function. Users' functions handle their own models."""
     name = arguments.arguments.get(MODEL) if function.is_built_in else None
     return qualified(name, session.current_database) if isinstance(name, str) else None
 
@@ -92,7 +92,7 @@ def _save_model(made: Generated, name: TableName | None, session: EngineSession)
 
 
 def _called(function: PythonRelation, arguments: inspect.BoundArguments) -> object:
-    """Call the function. Errors of a user's function name it, and exceptions also their place in its code."""
+    """Call the function. Errors of a user's function name it; exceptions also name their place in its code."""
     try:
         result = function.target(*arguments.args, **arguments.kwargs)
         return list(result) if inspect.isgenerator(result) else result

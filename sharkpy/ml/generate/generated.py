@@ -42,9 +42,9 @@ _OF_RESULTS = (BindError, DataError, ParameterError, UnsupportedError)
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Table and the model that made it, which `model => 'name'` keeps; a function may return one.
+    """Table and the model that made it, which `model => 'name'` saves; a function may return one.
 
-    `is_model`: the function returned the model alone, and the table shows it.
+    `is_model`: the function returned only the model, and the table shows it.
     """
 
     table: TableRDD
@@ -52,7 +52,7 @@ class Generated:
     is_model: bool = False
 
     def save(self, name: TableName) -> None:
-        """Make a table of the result; the model's table if the result is a model."""
+        """Create a table of the result, or the model's table if the result is a model."""
         session = self.table.session
         if self.is_model and self.model is not None:
             save_model(session, self.model, ".".join(name))
@@ -60,15 +60,15 @@ class Generated:
             save_as_table(session, self.table, ".".join(name))
 
     def batches(self) -> Generator[pa.RecordBatch]:
-        """Rows of the result, over the tables as the function saw them."""
+        """Yield the rows of the result, over the versions of the tables that the function read."""
         session, query = self.table.session, self.table._query
         plan = query.ready_plan()
         yield from query_rows(session, plan, query.snapshot)
 
 
 def generated(function: PythonRelation, result: object, session: EngineSession) -> Generated:
-    """Result of a function as a table; ExecutionError naming the function if it has no rows, or does not fit the
-    declared columns.
+    """Return the result of a function as a table. Raise ExecutionError that names the function if it has no rows, or
+    does not fit the declared columns.
     """
     if isinstance(result, Generated):
         return result
@@ -82,7 +82,7 @@ def generated(function: PythonRelation, result: object, session: EngineSession) 
 
 @contextlib.contextmanager
 def naming(function: PythonRelation) -> Iterator[None]:
-    """Name the user's function in errors of its result; it is not blamed for blocks, workers and disks."""
+    """Name the user's function in errors of its result, but not in errors of blocks, workers and disks."""
     try:
         yield
     except SharkError as error:
@@ -101,7 +101,9 @@ def _given(data: object, columns: StructType | None, session: EngineSession) -> 
 
 
 def _as_declared(table: TableRDD, function: PythonRelation) -> TableRDD:
-    """Table with the declared types; an error if it has other columns, or types that do not widen to these."""
+    """Return the table with the declared types. Raise an error if it has other columns, or types that do not widen to
+    these.
+    """
     declared = function.columns or StructType((), ())
     names = tuple(name.lower() for name in table.columns)
     fits = names == declared.names and all(

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from sharkpy.ml.models.estimator import Estimator
 
 PREDICT, PROBABILITIES, PROBABILITY = "predict", "predict_proba", "probability"
-"""Methods of a row's prediction: the class or number; the probability of each class; that of the second of two alone.
+"""Methods of a row's prediction: the class or number; the probability of each class; of only two classes, the
+probability of the second.
 """
 LOG_PROBABILITIES, DECISION, DISTANCES = "predict_log_proba", "decision_function", "transform"
 """Methods of a row's scores: the logarithm of each probability; the score of each class, or of the second of two; for
 k-means the distance from each centre.
 """
 _MODELS = 32
-"""Number of models that a process keeps ready."""
+"""Number of models that a process caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class ModelCall:
 
 
 def _listed(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None) -> object:
-    """Rows of a matrix as lists, None for missing rows; other arrays unchanged."""
+    """Return the rows of a matrix as lists, with None for missing rows. Return other arrays unchanged."""
     if values.ndim == 1:
         return values
     rows = values.tolist()
@@ -68,7 +69,7 @@ class _Method:
     call: Callable[[Any, list[npt.NDArray[Any]]], npt.NDArray[Any]]
     result: Callable[[Any], DataType]
     needs: str
-    """Method that the model's own class needs for it."""
+    """Method that the model's own class has to have for it."""
 
 
 def _of_matrix(method: str) -> Callable[[Any, list[npt.NDArray[Any]]], npt.NDArray[Any]]:
@@ -107,7 +108,7 @@ _METHODS: dict[str, _Method] = {
 
 @lru_cache(_MODELS)
 def loaded(text: str) -> Predictor:
-    """Model read from a text. BindError if it cannot predict."""
+    """Read a model from a text. Raise BindError if it cannot predict."""
     from sharkpy.ml.models.estimator import Estimator
 
     return _predictor(Estimator.from_json(text))
@@ -125,7 +126,7 @@ def has_method(model: Estimator, method: str) -> bool:
 
 @lru_cache(_MODELS)
 def function_of(text: str, method: str, name: str | None = None) -> ModelFunction:
-    """Method of the model in a text, which is the table `name`'s. BindError if it has none of that name."""
+    """Return a method of the model in a text of the table `name`. Raise BindError if the model has no such method."""
     model = loaded(text)
     if not has_method(model, method):
         raise BindError(f"a {type(model).__name__} has no {method}")

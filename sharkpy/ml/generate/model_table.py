@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
 
 MODEL = "shark.model"
-"""Property of a table with a model's text."""
+"""Property of a table that holds a model's text."""
 INTERCEPT = "(intercept)"
 NOT_A_MODEL = "42809"
 
@@ -39,7 +39,7 @@ def check_free(session: EngineSession, name: TableName) -> None:
 
 
 def save_model(session: EngineSession, model: Estimator, name: str, *, replace: bool = False) -> None:
-    """Make a table `name` that holds the model; TableExistsError if it exists, unless `replace` is given."""
+    """Create a table `name` that holds the model. Raise TableExistsError if it exists, unless `replace` is given."""
     database, short = qualified(name, session.current_database)
     if not replace:
         check_free(session, (database, short))
@@ -62,12 +62,12 @@ def save_model(session: EngineSession, model: Estimator, name: str, *, replace: 
 
 
 def load_model(session: EngineSession, name: str) -> Estimator:
-    """Model that the table `name` holds. TableNotFoundError; BindError for a table that holds none."""
+    """Load the model of the table `name`. Raise TableNotFoundError, or BindError if the table holds no model."""
     return Estimator.from_json(_text(session.catalog.table(*qualified(name, session.current_database))))
 
 
 def model_function(table: Table, method: str) -> ModelFunction:
-    """Method `predict` or `predict_proba` of the model that `table` holds, as SQL calls it."""
+    """Return the method `predict` or `predict_proba` of the model in `table`, as SQL calls it."""
     return function_of(_text(table), method, table.qualified_name)
 
 
@@ -79,11 +79,11 @@ def _text(table: Table) -> str:
     return text
 
 
-# What the rows of a model's table are
+# Rows of a model's table
 
 
 def model_rows(model: Estimator) -> pa.Table:
-    """Rows that show a model, by its class; for classes without an entry a row a feature with its fitted values."""
+    """Return rows that show a model, by its class. The default is one row per feature with its fitted values."""
     return _ROWS.get(type(model).__name__, _by_feature)(model)
 
 
@@ -100,14 +100,16 @@ def _centers(model: Any) -> pa.Table:
 
 
 def _coefficients(model: Any) -> pa.Table:
-    """Coefficients by feature, then the intercept."""
+    """Return the coefficients by feature, then the intercept."""
     features = [*map(str, model.feature_names_in_), INTERCEPT]
     weights = np.append(np.ravel(model.coef_), np.ravel(model.intercept_)).astype(np.float64)
     return pa.table({"feature": features, "coefficient": weights})
 
 
 def _class_coefficients(model: Any) -> pa.Table:
-    """Coefficients by class and feature; of two classes only the second's: the first's are their negatives."""
+    """Return coefficients by class and feature. Of two classes only the second is shown: the first has the negated
+    values.
+    """
     features = [*map(str, model.feature_names_in_), INTERCEPT]
     coefficients = np.asarray(model.coef_, dtype=np.float64)
     weights = np.column_stack([coefficients, np.broadcast_to(model.intercept_, len(coefficients))])

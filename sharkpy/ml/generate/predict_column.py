@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def with_prediction(table: TableRDD, model: Predictor, name: str | None = None, method: str = PREDICT) -> TableRDD:
-    """Rows of `table` with a column `name` (default: the model's choice) of the results of `method`.
+    """Return the rows of `table` with a column `name` (default: the model's choice) of the results of `method`.
 
-    The features are the columns by the names the model was fitted with; if one is NULL, so is the new column. Nothing
-    is computed yet.
+    The columns with the names of the model's features are its input; if one is NULL, so is the new column. Nothing is
+    computed yet.
     """
     return with_predictions(table, model, {name or model.prediction_column: method})
 
 
 def with_predictions(table: TableRDD, model: Predictor, methods: Mapping[str, str]) -> TableRDD:
-    """Rows with several columns by name, each of a method. Errors of columns are raised now."""
+    """Return rows with several new columns by name, each of a method. Errors of columns are raised now."""
     text = model.to_json()
     return table.changed(lambda plan: _projected(plan, type(model).__name__, text, methods))
 

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 def bound_arguments(
     function: PythonRelation, arguments: Sequence[GenerateArgument], session: EngineSession
 ) -> inspect.BoundArguments:
-    """Arguments of the call under its parameters: a TableRDD for a query, a Python value for a constant.
+    """Return the arguments of the call by its parameters: a TableRDD for a query, a Python value for a constant.
 
-    BindError naming the signature if they are too many, too few or unknown; TypeMismatchError for a wrong type.
+    Raise BindError that shows the signature if they are too many, too few or unknown, TypeMismatchError for a wrong
+    type.
     """
     by_position: list[object] = []
     by_name: dict[str, object] = {}
@@ -62,7 +63,7 @@ def _values(arguments: Sequence[GenerateArgument], session: EngineSession) -> It
 
 
 def constant_values(exprs: Sequence[Expr], session: EngineSession) -> list[object]:
-    """Values of expressions without columns; anything more than a literal is computed by a query of one row."""
+    """Return the values of expressions without columns. A query of one row computes expressions other than literals."""
     if all(isinstance(expr, Literal) for expr in exprs):
         return [with_intervals(expr.value, expr.dtype) for expr in exprs if isinstance(expr, Literal)]
     items = tuple(Alias(expr, index, f"c{index}") for index, expr in enumerate(exprs, start=1))
@@ -71,7 +72,7 @@ def constant_values(exprs: Sequence[Expr], session: EngineSession) -> list[objec
 
 
 def _parameter(function: PythonRelation, name: str) -> str:
-    """Parameter of that name; names of SQL ignore case."""
+    """Return the parameter of that name; names in SQL ignore case."""
     parameters = function.signature.parameters
     if name in parameters:
         return name
@@ -84,7 +85,7 @@ def _parameter(function: PythonRelation, name: str) -> str:
 
 
 def _of_parameter(function: PythonRelation, name: str, value: Any) -> object:
-    """Value of a parameter, converted; for `*others` and `**others` each value by itself."""
+    """Return the value of a parameter, converted; for `*others` and `**others` each value is converted by itself."""
     kind = function.kinds.get(name)
     match function.signature.parameters[name].kind:
         case inspect.Parameter.VAR_POSITIONAL:
@@ -95,7 +96,9 @@ def _of_parameter(function: PythonRelation, name: str, value: Any) -> object:
 
 
 def _converted(function: PythonRelation, name: str, value: object, kind: Kind) -> object:
-    """`value` as the Python type of the parameter; numbers with a fraction are floats unless a decimal is wanted."""
+    """Return `value` as the Python type of the parameter. Numbers with a fraction become floats unless a decimal is
+    required.
+    """
     is_table = isinstance(value, TableRDD)
     if is_table != (kind == TABLE) and kind is not None and not (value is None and _takes_none(function, name)):
         raise _mismatch(function, name, value, kind)
@@ -133,7 +136,7 @@ def _fits(value: object, kind: DataType) -> bool:
 
 
 def _plain(value: object) -> object:
-    """Decimals as floats, also in arrays and maps."""
+    """Return decimals as floats, also in arrays and maps."""
     match value:
         case Decimal():
             return float(value)

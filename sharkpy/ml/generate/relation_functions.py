@@ -1,4 +1,4 @@
-"""Built-in functions of GENERATE: a row each, from the name to the Python function."""
+"""Built-in functions of GENERATE: one row each, from the name to the Python function."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Algorithm:
     """Class of `sharkpy.ml` that fits a model, as a function: it returns the table's columns and the model's
     predictions.
 
-    Its parameters are the table, the label if the class needs one, `leading` ones of the class, and by name `features`,
-    `na`, `model` and all others of the class.
+    Its parameters are the table, the label if the class needs one, the `leading` parameters of the class, and by name
+    `features`, `na`, `model` and all other parameters of the class.
     """
 
     class_name: str
@@ -103,14 +103,14 @@ BUILT_IN: dict[str, Callable[[str], PythonRelation]] = {
 
 @cache
 def built_in(name: str) -> PythonRelation:
-    """Built-in function of that name, which the registry is known to have."""
+    """Return the built-in function of that name, which the registry has checked."""
     if name not in BUILT_IN:
         raise InternalError(f'nothing is behind the function "{name}"')
     return BUILT_IN[name](name)
 
 
 def of_rows(name: str) -> PythonRelation:
-    """Table function of rows; its argument is the query that calls it."""
+    """Return a table function of rows; its argument is the query that calls it."""
     signature = inspect.Signature([_Parameter("data", _Parameter.POSITIONAL_OR_KEYWORD)])
     kinds: dict[str, Kind] = {"data": TABLE}
     return PythonRelation(name, lambda data: data, signature, kinds, None, place_of(of_rows), is_built_in=True)

@@ -1,4 +1,4 @@
-"""Graphs dealt to partitions by the hash of the vertex, and supersteps of Pregel over them.
+"""Graphs, partitioned by the hash of the vertex, and supersteps of Pregel over them.
 
 input → build (deal, number, connect) → graph → superstep after superstep → result
 """

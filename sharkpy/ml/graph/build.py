@@ -1,8 +1,8 @@
 """Building of a graph from pieces of vertices and edges, in three passes: deal to partitions, number vertices, connect
 edges.
 
-A vertex belongs to the partition of its id's hash and has a place there, by the order of ids; an edge belongs to the
-partition of its source. What each pass writes depends on the pieces and the number of partitions alone.
+A vertex belongs to the partition of its id's hash and has a place in it, by the order of ids. An edge belongs to the
+partition of its source. The output of each pass depends only on the pieces and the number of partitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from sharkpy.ml.graph.pieces import VALUE, Piece
 from sharkpy.ml.graph.workspace import Array, ArrayWriter, Handle, TaskResult, read
 
 SOURCE, TARGET, VERTEX = "source", "target", "vertex"
-"""Names of the arrays of dealt edges and vertices. With values there is VALUE too; lists of vertices have no edges."""
+"""Names of the arrays of dealt edges and vertices. If there are values, VALUE is one too. Lists of vertices have no
+edges.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def deal_vertices(number: int, writer: ArrayWriter, argument: Dealing) -> TaskRe
 
 
 def deal_edges(number: int, writer: ArrayWriter, argument: Dealing) -> TaskResult:
-    """Sort a piece of edges by the partition of the source, and the vertices that it names, each once, by theirs."""
+    """Sort a piece of edges by the partition of the source, and its distinct vertices by their partition."""
     (source, target), value = argument.pieces[number].read()
     if argument.is_undirected:
         # An edge from a vertex to itself has one direction.
@@ -67,7 +69,7 @@ def deal_edges(number: int, writer: ArrayWriter, argument: Dealing) -> TaskResul
 
 
 def _by_partition(ids: Ids, count: int) -> tuple[Array, Array]:
-    """Stable order by partition, and the start of each partition in it."""
+    """Return the stable order by partition, and the start of each partition in it."""
     partitions = vertex_ids.partitions_of(ids, count)
     order = np.argsort(partitions.astype(np.int16) if count < 1 << 15 else partitions, kind="stable")
     return order, np.searchsorted(partitions[order], np.arange(count + 1))
@@ -76,12 +78,12 @@ def _by_partition(ids: Ids, count: int) -> tuple[Array, Array]:
 @dataclass(frozen=True, slots=True)
 class Numbering:
     dealt_vertices: tuple[Handle, ...]
-    """Pieces of the list of vertices, dealt; none without a list."""
+    """Dealt pieces of the list of vertices; empty without a list."""
     dealt_edges: tuple[Handle, ...]
 
 
 def number_vertices(partition: int, writer: ArrayWriter, argument: Numbering) -> TaskResult:
-    """Number the vertices of a partition by id, with their listed values; the value made is their count."""
+    """Number the vertices of a partition by id, with their listed values. The result's value is their count."""
     listed = [read(handle) for handle in argument.dealt_vertices]
     named = [read(handle) for handle in argument.dealt_edges]
     pieces = [_segment(VERTEX, arrays, "vertex bounds", partition) for arrays in (*listed, *named)]
@@ -112,11 +114,11 @@ class Connecting:
 
 
 def connect_edges(partition: int, writer: ArrayWriter, argument: Connecting) -> TaskResult:
-    """Sort the edges of a partition by target, then source; the value made is their count.
+    """Sort the edges of a partition by target, then source. The result's value is their count.
 
-    A slot stands for one target: its edges begin at `starts[slot]`. Arrays: `sources` (place of the source, by edge),
-    `values` (of edges), `starts`, `targets` (place of the target in its partition, by slot), `slot bounds` (where each
-    partition's slots begin), `degrees` (edges of each source), `by source` (edges in the order of sources).
+    A slot is the group of one target's edges, which begin at `starts[slot]`. Arrays: `sources` (place of the source, by
+    edge), `values` (of edges), `starts`, `targets` (place of the target in its partition, by slot), `slot bounds`
+    (start of each partition's slots), `degrees` (edges of each source), `by source` (edges in the order of sources).
     """
     dealt = [read(handle) for handle in argument.dealt_edges]
     known = vertex_ids.from_arrays("ids", read(argument.vertices[partition]))
@@ -146,7 +148,7 @@ def connect_edges(partition: int, writer: ArrayWriter, argument: Connecting) -> 
 
 
 def _numbers(ids: Ids, vertices: Sequence[Handle], bases: Array) -> Array:
-    """Numbers of vertices, counted through all partitions."""
+    """Return the numbers of vertices, counted through all partitions."""
     order, bounds = _by_partition(ids, len(vertices))
     numbers = np.empty(len(ids), np.int64)
     for partition, handle in enumerate(vertices):
@@ -159,7 +161,7 @@ def _numbers(ids: Ids, vertices: Sequence[Handle], bases: Array) -> Array:
 def _in_order(
     targets: Array, sources: Array, values: Array | None, num_vertices: int, num_sources: int
 ) -> tuple[Array, Array, Array | None]:
-    """Edges by target, then source, then value: the graph is the same for any order of input."""
+    """Return edges by target, then source, then value, so that the graph is the same for any order of input."""
     if num_vertices * num_sources >= 1 << 63:
         order = np.lexsort((sources, targets) if values is None else (values, sources, targets))
         return targets[order], sources[order], None if values is None else values[order]
@@ -183,7 +185,9 @@ def _sorted_by_source(sources: Array, degrees: Array) -> Array:
 
 @compiled
 def _count_sort(sources: Array, starts: Array, order: Array) -> None:
-    """Sort the positions of equal sources; those of source i begin at `starts[i]`, and `starts` is overwritten."""
+    """Sort the positions of edges by source. The positions of source i begin at `starts[i]`; `starts` is
+    overwritten.
+    """
     for place in range(len(sources)):
         source = sources[place]
         order[starts[source]] = place

@@ -1,4 +1,6 @@
-"""Combining messages: of edges with one target, before they are sent, and of partitions, where they arrive."""
+"""Combination of messages with the same target: within a partition before they are sent, then across partitions on
+arrival.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,17 @@ from sharkpy.ml.graph import message_kernels
 
 Array: TypeAlias = npt.NDArray[Any]
 CombineFunction: TypeAlias = Callable[[Array, Array], Array]
-"""Function that combines two arrays of messages, element by element; associative and commutative."""
+"""Function that combines two arrays of messages, element by element. It is associative and commutative."""
 
 
 class Combiner(Protocol):
-    """Way to combine several messages into one. Runs are given by their starts, the first at 0; none is empty."""
+    """Way to combine several messages into one. Runs are given by their starts; the first is 0, and no run is empty."""
 
     def message_type(self, sent: np.dtype[Any]) -> np.dtype[Any]:
-        """Type of combined messages if vertices send messages of type `sent`."""
+        """Return the type of combined messages if vertices send messages of type `sent`."""
 
     def neutral(self, dtype: np.dtype[Any]) -> Any:
-        """Message seen by a vertex without messages."""
+        """Return the message that a vertex without messages sees."""
 
     def combine_runs(self, messages: Array, starts: Array) -> Array:
         """Combine each run of messages into one."""
@@ -34,7 +36,7 @@ class Combiner(Protocol):
         """Combine the messages that the sources of edges send: `combine_runs(send[sources], starts)`."""
 
     def combine_arrived(self, combined: Array, received: Array, places: Array, arrived: Array) -> None:
-        """Combine messages with those that arrived before; no place comes twice."""
+        """Combine arrived messages with earlier ones; no place occurs twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class NumberCombiner:
     kind: int
 
     def message_type(self, sent: np.dtype[Any]) -> np.dtype[Any]:
-        """Sums of integers are 64-bit."""
+        """Return the type of combined messages: 64-bit for sums of integers."""
         return np.zeros(0, sent).sum().dtype if self.kind == message_kernels.SUM else sent
 
     def neutral(self, dtype: np.dtype[Any]) -> Any:
@@ -72,7 +74,7 @@ class NumberCombiner:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCombiner:
-    """Combiner by a user's function, two by two."""
+    """Combiner by a user's function of two arrays."""
 
     combine: CombineFunction
 
@@ -120,7 +122,7 @@ COMBINERS: Mapping[str, Combiner] = MappingProxyType(
 
 
 def combiner(combine: str | CombineFunction) -> Combiner:
-    """Combiner of a name or a function; ParameterError for anything else."""
+    """Return the combiner of a name or a function. Raise ParameterError for anything else."""
     if isinstance(combine, str) and combine in COMBINERS:
         return COMBINERS[combine]
     if callable(combine):

@@ -35,10 +35,10 @@ _FEWEST_PARTITIONS = 4
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Vertices and edges, dealt to partitions by hash; any number of programs may run over it.
+    """Vertices and edges, dealt to partitions by hash. Any number of programs may run over it.
 
-    Its arrays are freed when nobody holds the graph. Results depend on the number of partitions, never on that of tasks
-    or cores.
+    Its arrays are freed with the last reference to the graph. Results depend on the number of partitions, never on the
+    number of tasks or cores.
     """
 
     workspace: Workspace
@@ -86,7 +86,7 @@ class Graph:
 
 
 def _num_partitions(num_rows: int) -> int:
-    """Number of partitions, from the data alone: sums are taken partition by partition."""
+    """Return the number of partitions. It depends only on the data, because sums are taken partition by partition."""
     return max(_FEWEST_PARTITIONS if num_rows >= _MANY_EDGES else 1, -(-num_rows // _PARTITION_EDGES))
 
 

@@ -22,7 +22,9 @@ _SPARSE = 64
 
 
 def as_ids(values: Any, what: str) -> Ids:
-    """Ids from integers or strings of NumPy, Arrow or a sequence; DataError naming them by `what` if one is NULL."""
+    """Return ids from integers or strings of NumPy, Arrow or a sequence. Raise DataError that names them by `what` if
+    one is NULL.
+    """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     array: Any = values if isinstance(values, pa.Array) else _from_numpy(np.asarray(values), what)
@@ -55,7 +57,7 @@ def _is_string(dtype: pa.DataType) -> bool:
 
 
 def to_numpy(ids: Ids) -> Array:
-    """Ids as an array of int64, or an object array of str."""
+    """Return ids as an array of int64, or an object array of str."""
     values: Array = ids.to_numpy(zero_copy_only=False)
     return values
 
@@ -66,7 +68,7 @@ def taken(ids: Ids, places: Array) -> Ids:
 
 
 def concat(pieces: Sequence[Ids]) -> Ids:
-    """Concatenate pieces of one type; DataError if some are integers and others strings."""
+    """Concatenate pieces of one type. Raise DataError if some are integers and some are strings."""
     filled = [piece for piece in pieces if len(piece)]
     if not filled:
         return pieces[0] if pieces else pa.array([], INTEGERS)
@@ -87,7 +89,7 @@ def sorted_unique(ids: Ids) -> Ids:
 
 
 def find(ids: Ids, known: Ids) -> Array:
-    """Position of each of `ids` in `known`, -1 if absent; int32."""
+    """Return the position of each of `ids` in `known`, -1 if absent, as int32."""
     if ids.type != known.type:
         return np.full(len(ids), -1, np.int32)
     if known.type == INTEGERS and len(known):
@@ -103,7 +105,7 @@ def find(ids: Ids, known: Ids) -> Array:
 
 
 def partitions_of(ids: Ids, num_partitions: int) -> Array:
-    """Partition of each vertex: the same on every machine and in every version of the libraries."""
+    """Return the partition of each vertex: the same on every machine and in every version of the libraries."""
     if ids.type == INTEGERS:
         hashes = _mixed(to_numpy(ids).view(np.uint64))
     else:
@@ -134,7 +136,7 @@ def _hash_strings(offsets: Array, data: Array, hashes: Array) -> None:
 
 
 def _string_parts(ids: Ids) -> tuple[Array, Array]:
-    """(offsets, bytes) of strings; the offsets count from the start of the bytes."""
+    """Return (offsets, bytes) of strings; the offsets count from the start of the bytes."""
     _, offsets, data = ids.buffers()
     places = np.frombuffer(memoryview(offsets), np.int64) if offsets else np.zeros(1, np.int64)
     content = np.frombuffer(memoryview(data), np.uint8) if data and data.size else np.empty(0, np.uint8)
@@ -142,7 +144,7 @@ def _string_parts(ids: Ids) -> tuple[Array, Array]:
 
 
 def to_arrays(name: str, ids: Ids) -> dict[str, Array]:
-    """Arrays that store ids under `name`."""
+    """Return the arrays that store ids under `name`."""
     if ids.type == INTEGERS:
         return {name: to_numpy(ids)}
     offsets, data = _string_parts(ids)
@@ -152,7 +154,7 @@ def to_arrays(name: str, ids: Ids) -> dict[str, Array]:
 
 
 def from_arrays(name: str, arrays: Mapping[str, Array]) -> Ids:
-    """Ids that `to_arrays` stored, without a copy."""
+    """Return the ids that `to_arrays` stored, without a copy."""
     if name in arrays:
         values = arrays[name]
         return pa.Array.from_buffers(INTEGERS, len(values), [None, _buffer(values)])

@@ -34,7 +34,7 @@ _PIECE_ROWS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Input ready to be dealt; `repair` makes its lost blocks again."""
+    """Input ready to be dealt. `repair` recomputes its lost blocks."""
 
     pieces: tuple[Piece, ...] = ()
     num_rows: int = 0
@@ -102,7 +102,7 @@ class QueryInput:
         blocks = tuple(handle for handle, _ in write_blocks(session, plan, sink, query.snapshot))
         store = session.engine.store
         store.adopt(blocks)
-        # They go with the last of their handles.
+        # The blocks are freed with the last of their handles.
         store.retire(blocks)
         store.enforce_limit()
         return cls(session, blocks, names, role)
@@ -122,7 +122,9 @@ class QueryInput:
 
 
 def session_of(inputs: Sequence[object], session: EngineSession | None) -> EngineSession | None:
-    """Session of the tables among `inputs` unless one is given; for names of tables the newest in this process."""
+    """Return the session of the tables among `inputs` unless one is given. For table names it is the newest in this
+    process.
+    """
     if session is None:
         session = next((one.session for one in inputs if isinstance(one, TableRDD)), None)
     if session is None and any(isinstance(one, str) for one in inputs):
@@ -133,10 +135,11 @@ def session_of(inputs: Sequence[object], session: EngineSession | None) -> Engin
 def graph_input(
     data: Any, role: Role, session: EngineSession | None, columns: Sequence[str | int] | None = None
 ) -> Input:
-    """Input of a graph: a TableRDD, a table's name, an Arrow table, a data frame, a tuple of columns, or an array.
+    """Return the input of a graph from a TableRDD, a table's name, an Arrow table, a data frame, a tuple of columns, or
+    an array.
 
-    `columns`: names or positions of the columns to take. ColumnNotFoundError, DataError or TypeMismatchError naming
-    what does not fit.
+    `columns`: names or positions of the columns to take. Raise ColumnNotFoundError, DataError or TypeMismatchError that
+    names the invalid column.
     """
     if isinstance(data, str):
         quoted = ".".join(f"`{part.strip('`')}`" for part in data.strip().split("."))
@@ -148,7 +151,7 @@ def graph_input(
 
 
 def _columns(data: Any, role: Role) -> tuple[list[Any], list[str]]:
-    """Columns and their names; no names if they have none."""
+    """Return the columns and their names, or no names if the columns have none."""
     if type(data).__module__.startswith("pandas"):
         data = pa.Table.from_pandas(data, preserve_index=False)
     elif hasattr(data, "to_arrow"):
@@ -188,7 +191,9 @@ def _chosen(found: Sequence[T], names: Sequence[str], role: Role, columns: Seque
 
 
 def workspace_for(size_bytes: int, session: EngineSession | None) -> Workspace:
-    """Workspace of a graph: this process if it is small and near and the session, if any, allows it; else RDD tasks."""
+    """Return the workspace of a graph: this process if the graph is small and local and the session, if any, allows it;
+    else RDD tasks.
+    """
     if session is None:
         return ProcessWorkspace()
     limit, is_allowed = (

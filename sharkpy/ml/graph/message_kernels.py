@@ -1,4 +1,4 @@
-"""Loops over messages that are combined by sum, minimum or maximum. NaN is both less and greater than any number."""
+"""Loops that combine messages by sum, minimum or maximum. NaN is both less and greater than any number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUM, MIN, MAX = range(3)
 
 @compiled
 def combine_runs(messages: Array, starts: Array, kind: int, combined: Array) -> None:
-    """Combine each run of messages into one: those from starts[i] to starts[i + 1], the last run to the end."""
+    """Combine each run of messages, from starts[i] to starts[i + 1], into one. The last run extends to the end."""
     for run in range(len(starts)):
         end = starts[run + 1] if run + 1 < len(starts) else len(messages)
         found = messages[starts[run]]
@@ -45,7 +45,7 @@ def combine_sent(send: Array, sources: Array, starts: Array, kind: int, combined
 
 @compiled
 def combine_arrived(combined: Array, received: Array, places: Array, arrived: Array, kind: int) -> None:
-    """Combine messages with those that arrived before them."""
+    """Combine arrived messages with earlier ones."""
     for index in range(len(places)):
         place, message = places[index], arrived[index]
         if kind == SUM:

@@ -1,4 +1,4 @@
-"""Messages that a partition sends in a superstep: those of its edges, combined for each target."""
+"""Messages that a partition sends in a superstep along its edges, combined for each target."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from sharkpy.ml.graph.program import AlongEdges, Mask
 
 Array: TypeAlias = npt.NDArray[Any]
 _CHUNK_EDGES = 1 << 17
-"""Number of edges whose messages are made at a time: they stay in the processor's cache until they are combined."""
+"""Number of edges whose messages are made at a time, so that they stay in the processor's cache until they are
+combined.
+"""
 _FEW = 4
-"""Share of edges with a message, one in so many, below which edges are looked up by their sources."""
+"""If fewer than one edge in `_FEW` has a message, edges are looked up by their sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """Combined messages, one a slot: those of `slots`, ascending, or of all slots if it is None."""
+    """Combined messages, one per slot: for `slots`, ascending, or for all slots if it is None."""
 
     messages: Array
     slots: Array | None
@@ -32,7 +34,7 @@ class Outgoing:
 def outgoing(
     send: Array, senders: Mask, along: AlongEdges | None, edges: Mapping[str, Array], combiner: Combiner
 ) -> Outgoing | None:
-    """Messages of the edges that begin at `senders`; None if there is no such edge."""
+    """Return the messages of the edges that begin at `senders`, or None if there is no such edge."""
     degrees, sources = edges["degrees"], edges["sources"]
     num_carrying = int(degrees[senders].sum())
     if num_carrying == 0:
@@ -83,7 +85,7 @@ def _messages(send: Array, sources: Array, along: AlongEdges, values: Array) -> 
 
 
 def _of_sources(senders: Mask, degrees: Array, by_source: Array) -> Array:
-    """Edges that begin at `senders`, ascending."""
+    """Return the edges that begin at `senders`, ascending."""
     ends = np.cumsum(degrees)
     sending = np.flatnonzero(senders & (degrees > 0))
     counts = degrees[sending]
@@ -93,6 +95,6 @@ def _of_sources(senders: Mask, degrees: Array, by_source: Array) -> Array:
 
 
 def _runs(slots: Array) -> tuple[Array, Array]:
-    """Distinct values of ascending slots, and the start of each run."""
+    """Return the distinct values of ascending slots, and the start of each run."""
     starts = np.flatnonzero(np.concatenate([[True], slots[1:] != slots[:-1]]))
     return slots[starts], starts

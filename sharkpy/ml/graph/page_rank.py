@@ -28,16 +28,16 @@ Array = npt.NDArray[Any]
 
 
 class PageRank(Estimator):
-    """PageRank of vertices: the share of time at each of a walker who, with probability `damping`, follows an edge from
-    his vertex, and else jumps to any vertex of the graph.
+    """PageRank of vertices: the share of time that a random walk spends at each. With probability `damping` the walk
+    follows an edge from its vertex, else it jumps to any vertex of the graph.
 
-    1. Ranks sum up to 1. At a vertex where no edge begins he jumps as well.
-    2. `tol` bounds the distance to the exact ranks: the sum of absolute differences over all vertices. As in each
-       iteration it shrinks by `damping` at least, 200 iterations at 0.85 reach any tolerance that doubles allow.
-    3. With weights of edges, which are not negative, he takes an edge in proportion to its weight. A repeated edge
-       counts as often as it occurs.
-    4. With `personalization`, weights of vertices, he jumps to these in proportion. These are the conventions of
-       networkx.
+    1. Ranks sum up to 1. From a vertex without outgoing edges the walk always jumps.
+    2. `tol` bounds the distance to the exact ranks: the sum of absolute differences over all vertices. Each iteration
+       shrinks it by `damping` at least, so 200 iterations at 0.85 reach any tolerance that doubles allow.
+    3. With weights of edges, which are not negative, the walk takes an edge in proportion to its weight. A repeated
+       edge counts as often as it occurs.
+    4. With `personalization`, weights of vertices, the walk jumps to these in proportion. networkx has the same
+       conventions.
 
     After `fit`: `vertices_` (ids, ascending) and `ranks_` in their order, `n_iter_`, `error_` (a bound of the
     distance), `n_vertices_`, `n_edges_`, `result_` (a PregelResult).
@@ -83,12 +83,12 @@ class PageRank(Estimator):
     ) -> Self:
         """Rank the vertices of `edges`, or of a `Graph`, see `pregel`.
 
-        `source`, `target`, `weight`: columns of a table (default: the first two, without weights); the third one of a
-        tuple of arrays, and the values of a Graph's edges, are weights. `vertices`: more vertices, which may have no
-        edges. `personalization`: a dict from vertex to weight, or a table or tuple of vertices and weights; others
-        weigh nothing.
+        `source`, `target`, `weight`: columns of a table (default: the first two, without weights). The third column of
+        a tuple of arrays, and the values of a Graph's edges, are weights. `vertices`: more vertices, which may have no
+        edges. `personalization`: a dict from vertex to weight, or a table or tuple of vertices and weights; unlisted
+        vertices have weight 0.
 
-        DataError if a weight is negative, NaN or infinite, if all are 0, or if there are no vertices.
+        Raise DataError if a weight is negative, NaN or infinite, if all are 0, or if there are no vertices.
         """
         del y
         self._check_parameters()
@@ -141,7 +141,7 @@ class PageRank(Estimator):
             columns=chosen if is_named else None,
         )
 
-    # What was found
+    # Results
 
     @property
     def is_fitted(self) -> bool:
@@ -156,7 +156,7 @@ class PageRank(Estimator):
         return np.ascontiguousarray(self._fitted().values["rank"])
 
     def transform(self, vertices: object) -> Array:
-        """Ranks of an array of vertices; DataError naming one that the graph does not have."""
+        """Return the ranks of an array of vertices. Raise DataError that names a vertex missing from the graph."""
         if isinstance(vertices, TableRDD):
             raise UnsupportedError("transform of a TableRDD", hint="save_as_table, and join the ranks in SQL")
         ids = as_ids(vertices, "vertices")
@@ -166,15 +166,15 @@ class PageRank(Estimator):
         return self.ranks_[places]
 
     def to_arrow(self) -> pa.Table:
-        """Ranks as a table of `vertex` and `rank`, by vertex."""
+        """Return the ranks as a table of `vertex` and `rank`, by vertex."""
         return self._fitted().to_arrow().select(["vertex", "rank"])
 
     def to_table_rdd(self, session: EngineSession | None = None) -> TableRDD:
-        """Ranks as a TableRDD of `vertex` and `rank`, in the order of partitions."""
+        """Return the ranks as a TableRDD of `vertex` and `rank`, in the order of partitions."""
         return self._fitted().to_table_rdd(session=session, columns=("rank",))
 
     def save_as_table(self, name: str, session: EngineSession | None = None, **how: Any) -> int:
-        """Make a table of `vertex` and `rank`, see `SharkContext.save_as_table`; returns the number of vertices."""
+        """Create a table of `vertex` and `rank`, see `SharkContext.save_as_table`. Return the number of vertices."""
         table = self.to_table_rdd(session)
         return save_as_table(table.session, table, name, **how)
 
@@ -198,7 +198,9 @@ def page_rank(
     session: EngineSession | None = None,
     **parameters: Any,
 ) -> TableRDD:
-    """TableRDD of `vertex` and `rank` of all vertices. `parameters` are those of PageRank, others of its `fit`."""
+    """TableRDD of `vertex` and `rank` of all vertices. `parameters` belong to PageRank, all other arguments to its
+    `fit`.
+    """
     model = PageRank(**parameters).fit(
         edges,
         source=source,

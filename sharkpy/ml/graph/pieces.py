@@ -17,7 +17,7 @@ from sharkpy.ml.graph.ids import Ids
 from sharkpy.ml.graph.workspace import Array, Handle, read
 
 VALUE = "value"
-"""Name of the array of values; the arrays of ids are named by the role."""
+"""Name of the array of values. The arrays of ids are named by the role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Piece:
     columns: tuple[str, ...] = ()
 
     def read(self) -> tuple[list[Ids], Array | None]:
-        """Read the columns of ids, and the values if there are any. DataError if something is NULL."""
+        """Read the columns of ids, and the values if there are any. Raise DataError if a value is NULL."""
         if self.columns and isinstance(self.handle, BlockHandle):
             table = open_block(self.handle).read(self.columns, decoded=True)
             return checked_columns(table.columns, self.role)
@@ -56,7 +56,7 @@ class Piece:
 
 
 def checked_columns(columns: Sequence[Any], role: Role) -> tuple[list[Ids], Array | None]:
-    """Ids and values of columns; DataError or TypeMismatchError naming what does not fit."""
+    """Return ids and values of columns. Raise DataError or TypeMismatchError that names the invalid column."""
     ids = [vertex_ids.as_ids(column, what) for column, what in zip(columns, role.ids, strict=False)]
     lengths = {len(column) for column in (*ids, *columns[len(ids) :])}
     if len(lengths) > 1:

@@ -56,18 +56,18 @@ def pregel(
     1. `edges`: a TableRDD, a table's name, an Arrow table or data frame of two or three columns (source, target,
        value), a tuple of such columns, an array of shape (edges, 2), or a `Graph`, which is dealt to partitions once
        for any number of runs. Ids are integers or strings, values numbers; NULL is an error. An edge may occur several
-       times, and lead back to its source. `undirected`: each one leads both ways.
-    2. `vertices`: likewise, of ids, or of ids and values (numbers, or records of a tuple of arrays). A vertex that only
-       edges name is added, with the `initial` value. None: all vertices are those.
-    3. `initial`: a value, a NumPy record for several, or a function from a VertexBlock to an array of values. In that
-       block `active` are the listed vertices, `values` their listed values, and 0 for others.
+       times, and lead back to its source. `undirected`: each edge leads both ways.
+    2. `vertices`: the same kinds of data, with ids, or with ids and values (numbers, or records of a tuple of arrays).
+       A vertex that only edges name is added, with the `initial` value. None: the vertices are the ends of the edges.
+    3. `initial`: a value, a NumPy record for several values, or a function from a VertexBlock to an array of values. In
+       that block `active` marks the listed vertices; `values` has their listed values, and 0 for all other vertices.
     4. `combine`: the combination of messages to the same vertex, "sum", "min", "max", or an associative and commutative
        function of two arrays.
-    5. `aggregators`: name -> "sum", "min" or "max", for the names in `Outcome.aggregate`; sums need no entry. `until`,
-       given the aggregates after each superstep, ends the program by returning True.
-    6. `partitions`: the default depends on the number of edges alone. So does the result, to the last bit, not on the
-       number of tasks or cores. Every `checkpoint_every` supersteps the vertices are written to disk, and earlier
-       states are forgotten.
+    5. `aggregators`: name -> "sum", "min" or "max", for the names in `Outcome.aggregate`; sums need no entry. `until`
+       gets the aggregates after each superstep, and ends the program by returning True.
+    6. `partitions`: the default depends only on the number of edges. The result depends on it to the last bit, but not
+       on the number of tasks or cores. Every `checkpoint_every` supersteps the vertices are written to disk, and
+       earlier states are dropped.
 
     Small graphs run in this process if the session allows it (`shark.placement.driver`), or without a session.
     """
@@ -117,7 +117,7 @@ def _run(
             break
         step = replace(step, number=number, states=states, aggregates=history[-1] if history else {})
         is_checkpoint = graph.workspace.can_lose and number % checkpoint_every == checkpoint_every - 1
-        # A checkpoint holds the partitions that are at rest, too.
+        # A checkpoint also stores the partitions that do not compute.
         partitions = range(graph.num_partitions) if is_checkpoint else awake
         made = lineage.run(step, partitions, is_checkpoint=is_checkpoint)
         states = _after(lineage.states or states, dict(zip(partitions, made, strict=True)), graph.num_partitions)
@@ -129,7 +129,7 @@ def _run(
 
 
 def _awake(states: tuple[PartitionState, ...], count: int) -> list[int]:
-    """Partitions with a vertex that has not halted, or to which messages are on the way."""
+    """Return the partitions with a vertex that has not halted, or with a message on its way to them."""
     if not states:
         return list(range(count))
     waiting = np.zeros(count, bool)
@@ -142,8 +142,8 @@ def _awake(states: tuple[PartitionState, ...], count: int) -> list[int]:
 def _after(
     states: tuple[PartitionState, ...], made: Mapping[int, TaskResult], count: int
 ) -> tuple[PartitionState, ...]:
-    """States after a superstep: those of the partitions that computed; the others keep theirs, without the messages
-    they sent.
+    """Return the states after a superstep. Partitions that did not compute keep their state, without the messages they
+    sent.
     """
     return tuple(
         made[number].value[0] if number in made else states[number].without_messages() for number in range(count)
@@ -151,7 +151,7 @@ def _after(
 
 
 def _aggregated(parts: list[Mapping[str, Any]], aggregators: Mapping[str, str]) -> Mapping[str, Any]:
-    """Aggregates of all partitions, combined in the order of partitions."""
+    """Return the aggregates of all partitions, combined in the order of partitions."""
     found: dict[str, Any] = {}
     for part in parts:
         for name, value in part.items():

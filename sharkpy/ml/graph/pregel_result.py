@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PregelResult:
-    """Vertices by partition, and the history of their values' aggregates. It holds the arrays: they are freed with
-    it.
-    """
+    """Vertices by partition, and the history of their values' aggregates. The arrays are freed with this object."""
 
     graph: Graph
     states: Sequence[PartitionState]
@@ -71,7 +69,7 @@ class PregelResult:
         return self._columns[1]
 
     def to_arrow(self, vertex: str = "vertex", value: str = "value") -> pa.Table:
-        """Table of all vertices, by ascending id; the fields of records are columns of their names."""
+        """Return a table of all vertices, by ascending id. The fields of records become columns with their names."""
         return _table(*self._columns, vertex, value)
 
     def to_table_rdd(
@@ -82,7 +80,7 @@ class PregelResult:
         *,
         columns: Sequence[str] | None = None,
     ) -> TableRDD:
-        """TableRDD of the vertices, kept in blocks from its first use on; default `session`: the graph's.
+        """Return a TableRDD of the vertices, cached in blocks from its first use on; default `session`: the graph's.
 
         `columns`: fields of records to keep.
         """
@@ -106,7 +104,7 @@ class PregelResult:
     def save_as_table(
         self, name: str, vertex: str = "vertex", value: str = "value", session: EngineSession | None = None, **how: Any
     ) -> int:
-        """Make a table of the vertices, see `SharkContext.save_as_table`; returns their number."""
+        """Create a table of the vertices, see `SharkContext.save_as_table`. Return their number."""
         table = self.to_table_rdd(vertex, value, session)
         return save_as_table(table.session, table, name, **how)
 

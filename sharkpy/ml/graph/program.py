@@ -15,7 +15,9 @@ from sharkpy.ml.graph.ids import Ids, to_numpy
 Array: TypeAlias = npt.NDArray[Any]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 AlongEdges: TypeAlias = Callable[[Array, Array], Array]
-"""Messages of edges from two arrays of one length: the messages of their sources, and the edges' values."""
+"""Function from the messages of edges' sources and the edges' values, two arrays of one length, to the edges'
+messages.
+"""
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,13 @@ class VertexBlock:
     degrees: npt.NDArray[np.int64]
     """Number of edges that begin at each vertex."""
     active: Mask
-    """Vertices that compute in this superstep: they have not halted, or got a message. Outcomes for the others are
-    ignored: they keep their values and send nothing.
+    """Vertices that compute in this superstep: they have not halted, or got a message. Outcomes for inactive vertices
+    are ignored: they keep their values and send nothing.
     """
     num_vertices: int
     """Number of vertices of the whole graph."""
     aggregates: Mapping[str, Any]
-    """Aggregates of all vertices from the superstep before; empty in the first one."""
+    """Aggregates of all vertices from the previous superstep; empty in the first one."""
     edges: OutEdges
 
     def __len__(self) -> int:
@@ -44,13 +46,13 @@ class VertexBlock:
 
     @cached_property
     def ids(self) -> Array:
-        """Ids as array of int64, or object array of str."""
+        """Ids as an array of int64, or an object array of str."""
         return to_numpy(self.arrow_ids)
 
 
 @dataclass(frozen=True)
 class OutEdges:
-    """Edges that begin in one partition, in an order of their own, the same in each superstep."""
+    """Edges that begin in one partition. Their order is the same in each superstep."""
 
     sources: npt.NDArray[np.integer[Any]]
     """Place of each edge's source among the vertices of the partition."""
@@ -60,11 +62,11 @@ class OutEdges:
 
 @dataclass(frozen=True)
 class Messages:
-    """Messages to the vertices of one partition, combined, one a vertex."""
+    """Messages to the vertices of one partition, combined into one per vertex."""
 
     values: Array
-    """Message of each vertex. Without one: 0 for "sum", the greatest value for "min", the least for "max", else the
-    neutral element of `combine`, or 0.
+    """Message of each vertex. Without a message: 0 for "sum", the greatest value for "min", the least for "max", else
+    the neutral element of `combine`, or 0.
     """
     received: Mask
 
@@ -80,8 +82,8 @@ class Outcome:
     where: Mask | None = None
     """Vertices that send; None: all."""
     along: AlongEdges | None = None
-    """Makes the message of an edge from its source's message and the edge's value, as `np.add` does for distances;
-    None: the source's message is the edge's.
+    """Function that makes the message of an edge from its source's message and the edge's value, as `np.add` does for
+    distances. None: the source's message is the edge's.
     """
     halt: bool | Mask = True
     """Vertices that vote to halt: a message makes them compute again. False: all compute again."""
@@ -91,5 +93,5 @@ class Outcome:
 
 VertexProgram: TypeAlias = Callable[[VertexBlock, Messages, int], Outcome]
 """Program of the vertices of a partition, given their messages and the superstep, from 0. Other partitions run
-elsewhere at the same time: the program keeps nothing outside of its Outcome.
+elsewhere at the same time: the program must not store anything outside of its Outcome.
 """

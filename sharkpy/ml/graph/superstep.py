@@ -54,7 +54,7 @@ class Superstep:
     aggregators: Mapping[str, str]
     aggregates: Mapping[str, Any]
     states: tuple[PartitionState, ...]
-    """States after the superstep before; none in the first one."""
+    """States after the previous superstep; empty in the first one."""
 
     @property
     def combiner(self) -> Combiner:
@@ -62,7 +62,7 @@ class Superstep:
 
 
 def run_superstep(partition: int, writer: ArrayWriter, step: Superstep) -> TaskResult:
-    """Compute one partition; the value made is its PartitionState and the aggregates of its active vertices."""
+    """Compute one partition. The result's value is its PartitionState and the aggregates of its active vertices."""
     vertices, edges = read(step.vertices[partition]), read(step.edges[partition])
     ids, degrees = vertex_ids.from_arrays("ids", vertices), edges["degrees"]
     out_edges = OutEdges(edges["sources"], edges.get("values"))
@@ -111,7 +111,9 @@ def run_superstep(partition: int, writer: ArrayWriter, step: Superstep) -> TaskR
 
 
 def _initial(partition: int, step: Superstep, vertices: Mapping[str, Array], edges: OutEdges, degrees: Array) -> Array:
-    """Initial values: those of a function, which sees the listed ones; else those of the list; else the given value."""
+    """Return the initial values. A function gets the listed values and returns all. Else a listed vertex has its listed
+    value, and any other vertex the given value.
+    """
     count = len(degrees)
     listed, is_listed = vertices.get("values"), vertices.get("is listed", np.zeros(count, bool))
     if isinstance(step.initial, UserCode):
@@ -135,9 +137,9 @@ def _initial(partition: int, step: Superstep, vertices: Mapping[str, Array], edg
 
 
 def _incoming(partition: int, step: Superstep, values: Array) -> Messages:
-    """Messages to this partition from the superstep before, combined in the order of partitions.
+    """Return the messages to this partition from the previous superstep, combined in the order of partitions.
 
-    If nothing was sent, they are of the type of vertices' values, or double.
+    If nothing was sent, they have the type of vertices' values, or double.
     """
     num_here = len(values)
     senders = [
@@ -163,7 +165,7 @@ def _incoming(partition: int, step: Superstep, values: Array) -> Messages:
 
 
 def _check(outcome: Outcome, block: VertexBlock, name: str) -> None:
-    """Raise DataError if an array has not one element a vertex, or a value does not fit the type of values."""
+    """Raise DataError if an array has not one element per vertex, or a value does not fit the type of values."""
     if not isinstance(outcome, Outcome):
         raise DataError(f'the function "{name}" returned {type(outcome).__name__}, not Outcome')
     arrays = {key: getattr(outcome, key) for key in ("values", "send", "where", "halt")} | {**outcome.aggregate}

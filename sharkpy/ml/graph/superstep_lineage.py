@@ -1,4 +1,4 @@
-"""Supersteps since the last checkpoint, from which lost states of partitions are computed again."""
+"""Supersteps since the last checkpoint, from which lost states of partitions are recomputed."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from sharkpy.ml.graph.superstep import PartitionState, Superstep, run_superstep
 from sharkpy.ml.graph.workspace import Handle, TaskResult, Workspace
 
 _MOST_REPAIRS = 100
-"""Limit on the blocks made again in one superstep; beyond it the failure is raised."""
+"""Limit on the blocks recomputed in one superstep; after that the failure is raised."""
 
 
 @dataclass(slots=True)
 class SuperstepLineage:
-    """Runner of supersteps that remembers them. Tasks are deterministic: recomputed states are the same, bit by bit."""
+    """Runner of supersteps that records them. Tasks are deterministic: recomputed states are the same, bit by bit."""
 
     workspace: Workspace
     graph: Sequence[Handle]
     """Arrays of vertices and edges."""
     _records: list[tuple[Superstep, tuple[PartitionState, ...]]] = field(default_factory=list)
-    """Supersteps with the states after them; the first record is durable, or that of the first superstep."""
+    """Supersteps with the states after them. The first record is durable, or it is the first superstep."""
 
     def run(self, step: Superstep, partitions: Sequence[int], *, is_checkpoint: bool) -> list[TaskResult]:
-        """Run the tasks of a superstep, after making lost inputs again."""
+        """Run the tasks of a superstep, after recomputing lost inputs."""
         for _ in range(_MOST_REPAIRS):
             try:
                 return self._run(step, partitions, is_checkpoint)
@@ -40,17 +40,17 @@ class SuperstepLineage:
 
     @property
     def states(self) -> tuple[PartitionState, ...]:
-        """States after the last superstep; none before the first."""
+        """States after the last superstep; empty before the first."""
         return self._records[-1][1] if self._records else ()
 
     def note(self, step: Superstep, states: tuple[PartitionState, ...], *, is_checkpoint: bool) -> None:
-        """Record a superstep. After a checkpoint, and if nothing can get lost, earlier ones are forgotten."""
+        """Record a superstep. Drop earlier records after a checkpoint, or if arrays cannot get lost."""
         if is_checkpoint or not self.workspace.can_lose:
             self._records.clear()
         self._records.append((replace(step, states=()), states))
 
     def _repair(self, error: CorruptionError) -> None:
-        """Make the block of `error` whole again; raise `error` if that is impossible."""
+        """Recompute the block of `error`. Raise `error` if that is impossible."""
         for handle in self.graph:
             if _is_block(handle, error.block_id):
                 if self.workspace.mend(handle):

@@ -1,4 +1,6 @@
-"""Users' functions that supersteps call: shipped by value, their failures as one error that names them."""
+"""Users' functions that supersteps call. They are shipped by value, and each failure is an error that names the
+function.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ class UserCode:
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> UserCode:
-        """Pickle a function; BindError if it cannot be shipped to tasks."""
+        """Pickle a function. Raise BindError if it cannot be shipped to tasks."""
         name = getattr(function, "__name__", type(function).__name__)
         return cls(name, python_code(name, function))
 

@@ -25,7 +25,7 @@ class Walk:
     is_personal: bool
 
     def start(self, vertices: VertexBlock) -> Array:
-        """Initial values; DataError for an invalid weight."""
+        """Return the initial values. Raise DataError for an invalid weight."""
         weights, sources = vertices.edges.values, vertices.edges.sources
         if weights is not None:
             _check_weights(weights, "edges")
@@ -38,7 +38,7 @@ class Walk:
         return values
 
     def __call__(self, vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
-        """Run a superstep: 0 sums up the shares, 1 starts the walk, each one after it is an iteration."""
+        """Run a superstep: 0 sums up the shares, 1 starts the walk, each later one is an iteration."""
         values = vertices.values.copy()
         if superstep == 0:
             return Outcome(values, halt=False, aggregate={"shares": values["share"]})

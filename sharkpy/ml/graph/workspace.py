@@ -1,4 +1,4 @@
-"""Workspaces hold a graph's arrays and run its tasks: in this process, or in the block store and as RDD tasks."""
+"""Workspaces store a graph's arrays and run its tasks: in this process, or in the block store and as RDD tasks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ Handle: TypeAlias = BlockHandle | HeldArrays
 
 
 def read(handle: Handle) -> Mapping[str, Array]:
-    """Read the arrays by name, read-only; BlockMissingError or CorruptionError if a block is lost or damaged."""
+    """Return the arrays by name, read-only. Raise BlockMissingError or CorruptionError if a block is lost or
+    damaged.
+    """
     return handle.arrays if isinstance(handle, HeldArrays) else StoredArrays(open_block(handle))
 
 
@@ -49,7 +51,7 @@ class ArrayWriter(Protocol):
     """Writer of arrays, given to tasks; picklable if these run elsewhere."""
 
     def write(self, arrays: Mapping[str, Array]) -> Handle:
-        """Keep `arrays`, which nobody modifies from now on."""
+        """Store `arrays`, which must not be modified from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +63,19 @@ class TaskResult:
 
 
 TaskFunction: TypeAlias = Callable[[int, ArrayWriter, Any], TaskResult]
-"""Task of a graph: takes a number, a writer of arrays, and an argument; a function of a module. Equal arguments give
-equal arrays.
+"""Task of a graph: a function of a module that takes a number, a writer of arrays, and an argument. Equal arguments
+produce equal arrays.
 """
 
 
 class Workspace(Protocol):
-    """Place of arrays and tasks. Arrays live as long as someone holds their handles."""
+    """Place of arrays and tasks. Arrays live as long as their handles."""
 
     can_lose: bool
-    """True if arrays can get lost, so that lineage and checkpoints are of use."""
+    """True if arrays can get lost, so that lineage and checkpoints are needed."""
 
     def put(self, arrays: Mapping[str, Array]) -> Handle:
-        """Store arrays of this process where tasks can read them."""
+        """Store arrays of this process in a place that tasks can read."""
 
     def run(
         self,
@@ -84,13 +86,13 @@ class Workspace(Protocol):
         near: Sequence[Handle] = (),
         is_durable: bool = False,
     ) -> list[TaskResult]:
-        """Run a task for each of `numbers`; outcomes in their order.
+        """Run a task for each of `numbers`. Return outcomes in their order.
 
-        `near`: by task, arrays near which it should run. `is_durable`: written arrays lie on disk, too.
+        `near`: by task, arrays near which it should run. `is_durable`: arrays are written to disk, too.
         """
 
     def mend(self, handle: Handle) -> bool:
-        """Make lost or damaged arrays whole again from a durable copy; False if there is none."""
+        """Restore lost or damaged arrays from a durable copy. Return False if there is none."""
 
 
 class _ProcessWriter:
@@ -184,7 +186,7 @@ class RddWorkspace:
                 [handle.host for handle in near if isinstance(handle, BlockHandle)],
             )
         finally:
-            # What tasks have written that were killed, or run a second time, goes with the claim.
+            # The end of the claim frees arrays of tasks that were killed, or run a second time.
             told = [handle for one in made for handle in one.handles]
             store.release_untold(prefix, [one for one in told if isinstance(one, BlockHandle)], durable_dir)
         self._keep(told)
@@ -194,12 +196,12 @@ class RddWorkspace:
         return isinstance(handle, BlockHandle) and self.engine.store.mend(handle)
 
     def _keep(self, handles: Sequence[Handle]) -> None:
-        """Have the store free the blocks when nobody holds these handles any more."""
+        """Have the store free the blocks after the last of these handles is gone."""
         store = self.engine.store
         blocks = [handle for handle in handles if isinstance(handle, BlockHandle)]
         store.adopt(blocks)
         store.retire(blocks, durable=True)
-        # As much again will be written by the next job.
+        # The next job will write as much again.
         store.make_room(sum(block.size_bytes for block in blocks))
 
 

@@ -198,9 +198,7 @@ def page_rank(
     session: EngineSession | None = None,
     **parameters: Any,
 ) -> TableRDD:
-    """TableRDD of `vertex` and `rank` of all vertices. `parameters` belong to PageRank, all other arguments to its
-    `fit`.
-    """
+    """TableRDD of `vertex` and `rank` of all vertices. `parameters` go to PageRank, all other arguments to `fit`."""
     model = PageRank(**parameters).fit(
         edges,
         source=source,

@@ -38,9 +38,9 @@ _LITERALS: dict[str, Callable[[Any], Literal]] = {
 
 
 def typed_values(values: object, name: str) -> tuple[Array, Array]:
-    """(values, whether each is missing) of a column: None, NaN and NaT are missing, and their values mean nothing.
+    """Return (values, whether each is missing) of a column. None, NaN and NaT are missing; ignore their values.
 
-    TypeMismatchError if the values are of no type of categories, or of several.
+    Raise TypeMismatchError if the values have several types, or a type that categories cannot have.
     """
     array = np.asarray(values)
     match array.dtype.kind:
@@ -84,7 +84,7 @@ def _is_missing(value: object) -> bool:
 
 
 def _class_of(value: object) -> type:
-    """Python class of a value: of NumPy's scalars the Python equivalent, of a subclass its known base."""
+    """Return the Python class of a value: of NumPy's scalars the Python equivalent, of a subclass its known base."""
     if isinstance(value, np.generic):
         value = value.item()
     known = (bool, datetime.datetime, *_OF_CLASS)
@@ -92,12 +92,12 @@ def _class_of(value: object) -> type:
 
 
 def distinct(values: Array) -> Array:
-    """Distinct values, sorted; texts by code points."""
+    """Return the distinct values, sorted; texts by code points."""
     return np.unique(values)
 
 
 def codes_of(values: Array, categories: Array) -> Array:
-    """Position of each value among `categories`, which need no order; -1 for unknown values."""
+    """Return the position of each value among `categories`, in any order; -1 for unknown values."""
     if not len(categories) or (values.dtype.kind in "OM") != (categories.dtype.kind in "OM"):
         return np.full(len(values), -1, np.int64)
     if values.dtype.kind != categories.dtype.kind and "M" in (values.dtype.kind, categories.dtype.kind):
@@ -115,13 +115,15 @@ def literal(categories: Array, place: int) -> Literal:
 
 
 def text_of(categories: Array, place: int) -> str:
-    """Text of a category, as SQL writes it."""
+    """Return the text of a category, as SQL writes it."""
     value: PythonValue = literal(categories, place).value
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def given_columns(data: object, names: Sequence[str] | None) -> list[tuple[str, Array]]:
-    """Columns of a matrix or a data frame, unchanged, by name; `names` chooses columns, or names those of a matrix."""
+    """Return columns of a matrix or a data frame, unchanged, by name. `names` chooses the columns of a data frame, or
+    names the columns of a matrix.
+    """
     known = column_names(data)
     if known is not None:
         for name in names or ():

@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 MAX_CLASSES = 1000
 _FEW = 16
-"""Number of classes up to which they are counted one by one, which is faster than sorting."""
+"""Number of classes up to which each is counted separately, which is faster than sorting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,9 @@ class ClassCounts:
 
     @classmethod
     def of(cls, blocks: FeatureBlocks) -> ClassCounts:
-        """Count the classes in one pass. DataError if a label is missing, if there is only one class, or too many."""
+        """Count the classes in one pass. Raise DataError if a label is missing, or if there is only one class or too
+        many.
+        """
         counted = blocks.run(count_labels, MAX_CLASSES)
         values, place = np.unique(np.concatenate([found.values for found in counted]), return_inverse=True)
         rows = np.bincount(place, np.concatenate([found.rows for found in counted]), len(values)).astype(np.int64)
@@ -41,7 +43,7 @@ class ClassCounts:
 
 
 def check_exact(values: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> None:
-    """Raise DataError if blocks of a type may have put labels together that differ: whole numbers beyond its digits."""
+    """Raise DataError if blocks of a type may have merged different labels: whole numbers beyond its digits."""
     digits = np.finfo(dtype).nmant + 1
     if np.any(np.abs(values) >= 2.0**digits):
         raise DataError(f"labels of 2^{digits} and more are not told apart in blocks of {dtype}", hint="fit the table")
@@ -55,7 +57,7 @@ def check_number(classes: int) -> None:
 
 
 def count_labels(block: FeatureBlock, limit: int) -> ClassCounts:
-    """Count labels: kernel of a pass. Of many values it returns only enough to show that the limit is passed."""
+    """Count labels: kernel of a pass. Of many values it returns only enough to show that the limit is exceeded."""
     assert block.y is not None
     likely = np.unique(block.y[:1024])
     if len(likely) <= _FEW:
@@ -70,7 +72,7 @@ def count_labels(block: FeatureBlock, limit: int) -> ClassCounts:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Labels as `y` of blocks, numbers or the name of a column of numbers, with their classes: the number of a class is
+    """Labels as `y` of blocks, numbers or the name of a column of numbers, with their classes. The number of a class is
     its place in `classes`, or, if that is None, the class itself, of type `dtype`.
     """
 
@@ -80,8 +82,8 @@ class Labels:
 
     @classmethod
     def of(cls, labels: Array) -> Labels:
-        """Labels of an array. Text, and integers that float32 does not hold, are numbered; DataError for None among
-        them.
+        """Return the labels of an array. Text, and integers that float32 cannot represent, are numbered. Raise
+        DataError if one is None.
         """
         if labels.dtype.kind in "bf" or (labels.dtype.kind in "iu" and np.all(np.abs(labels) < 2**24)):
             return cls(labels, labels.dtype)
@@ -96,12 +98,12 @@ class Labels:
         return cls(places.astype(np.float64), classes.dtype, classes)
 
     def named(self, values: npt.NDArray[np.float64]) -> Array:
-        """Classes as the user knows them, for labels' values in blocks."""
+        """Return the user's classes for labels' values in blocks."""
         return values.astype(self.dtype) if self.classes is None else self.classes[values.astype(np.int64)]
 
 
 def named_by_value(values: npt.NDArray[np.float64]) -> Array:
-    """Classes of labels of unknown type: integers if all values are whole."""
+    """Return classes of labels of unknown type: integers if all values are whole."""
     integers = values.astype(np.int64)
     return integers if np.array_equal(integers, values) else values
 
@@ -109,7 +111,7 @@ def named_by_value(values: npt.NDArray[np.float64]) -> Array:
 def class_weights(
     given: Mapping[Any, float] | str | None, classes: Array, rows: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """Weight of each class: from a mapping, 1 by default; "balanced" gives each class the same sum."""
+    """Return the weight of each class: from a mapping, 1 by default; "balanced" gives each class the same sum."""
     if given is None:
         return np.ones(len(classes))
     if isinstance(given, str):

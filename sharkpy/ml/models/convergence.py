@@ -16,8 +16,8 @@ class ConvergenceWarning(UserWarning):
 
 @contextlib.contextmanager
 def warnings_to(hear: Callable[[str], bool]) -> Iterator[None]:
-    """Give warnings of this thread's fits inside to `hear`; those for which it returns False become Python's
-    warnings.
+    """Pass warnings of this thread's fits inside to `hear`. If it returns False, the warning becomes a Python
+    warning.
     """
     token = _HEARD.set(hear)
     try:

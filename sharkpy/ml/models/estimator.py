@@ -25,15 +25,15 @@ from sharkpy.ml.public_names import MODULES
 
 
 class Estimator:
-    """Base of all models; models that predict are a `Predictor`. A subclass has a constructor, `parameter_rules`,
-    `fit`:
+    """Base of all models; models that predict are a `Predictor`. A subclass has a constructor, `parameter_rules` and a
+    `fit` that does:
 
     1. `self._check_parameters()`;
     2. `blocks = training_blocks(data, y, …)` and `check_features(blocks, self)`: there are rows and features;
     3. its passes over the blocks;
-    4. `self._set_features(blocks)` and its own attributes, at the end: a `fit` that fails leaves the model as it was.
+    4. `self._set_features(blocks)` and its own attributes, at the end: a `fit` that fails leaves the model unchanged.
 
-    Its class has a row in the table of `sharkpy/ml/public_names.py`, where model files find it.
+    Its class has a row in the table of `sharkpy/ml/public_names.py`, by which model files find it.
     """
 
     parameter_rules: ClassVar[Mapping[str, Rule]] = {}
@@ -41,7 +41,7 @@ class Estimator:
     """Kind of model in scikit-learn's words: "classifier", "regressor", "clusterer" or "transformer"."""
     requires_label: ClassVar[bool] = False
     not_saved: ClassVar[frozenset[str]] = frozenset()
-    """Fitted attributes that model files leave out: they are of the size of the data, as labels are."""
+    """Fitted attributes that model files omit, because their size grows with the data, such as labels."""
 
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
@@ -54,7 +54,7 @@ class Estimator:
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name. `deep` is scikit-learn's: no parameter here is a model."""
+        """Return the parameters by name. `deep` is scikit-learn's: no parameter here is a model."""
         del deep
         return {name: getattr(self, name) for name in self.parameter_names()}
 
@@ -71,11 +71,11 @@ class Estimator:
         return self
 
     def clone(self) -> Self:
-        """Unfitted model with the same parameters."""
+        """Return an unfitted model with the same parameters."""
         return type(self)(**self.get_params())
 
     def __repr__(self) -> str:
-        """Text of the model, with the parameters that differ from their defaults."""
+        """Return the text of the model, with the parameters that differ from their defaults."""
         defaults = inspect.signature(type(self).__init__).parameters
         given = [
             f"{name}={value!r}"
@@ -90,7 +90,7 @@ class Estimator:
     # Fitted state
 
     def fitted_state(self) -> dict[str, Any]:
-        """Attributes that `fit` made, without those of the size of the data."""
+        """Return the attributes that `fit` made, without the ones whose size grows with the data."""
         return {
             name: value
             for name, value in vars(self).items()
@@ -102,7 +102,7 @@ class Estimator:
         return "n_features_in_" in vars(self)
 
     def check_fitted(self) -> None:
-        """Raise NotFittedError if no `fit` has ended."""
+        """Raise NotFittedError if no `fit` has succeeded."""
         if not self.is_fitted:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet", hint="call fit first")
 
@@ -113,8 +113,8 @@ class Estimator:
     # Input of predict, transform, score
 
     def _input_blocks(self, X: object, y: object = None, na: str = "error") -> ArrayBlocks:
-        """Blocks of an array or a data frame, whose columns are found by name; DataError if they do not fit the
-        model.
+        """Return blocks of an array or a data frame, whose columns are found by name. Raise DataError if they do not
+        fit the model.
         """
         self.check_fitted()
         if isinstance(X, str) or hasattr(type(X), "blocks") or hasattr(type(X), "features"):
@@ -131,7 +131,9 @@ class Estimator:
         return blocks
 
     def _known_features(self, data: object) -> tuple[str, ...] | None:
-        """Names by which the columns of a further batch are found; None for arrays, and where the first one was one."""
+        """Return the names by which the columns of a further batch are found. Return None for arrays, or if the first
+        batch was one.
+        """
         names = tuple(map(str, self.feature_names_in_))
         return None if column_names(data) is None or names == default_names(len(names)) else names
 
@@ -141,7 +143,7 @@ class Estimator:
     # Model files
 
     def to_json(self) -> str:
-        """Parameters and fitted state, exactly: `from_json` makes a model that predicts the same bits."""
+        """Return parameters and fitted state, exactly: a model from `from_json` predicts the same bits."""
         return model_json.to_text(
             model_json.ModelState(type(self).__name__, self.get_params(), self.fitted_state()),
         )
@@ -151,13 +153,13 @@ class Estimator:
         return cls._from_state(model_json.from_text(text), "the text")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON, whole or not at all; an existing file is replaced."""
+        """Write the model as JSON, completely or not at all. An existing file is replaced."""
         self.check_fitted()
         model_json.write_file(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model: `Estimator.load` takes a file of any model, `KMeans.load` that of a KMeans."""
+        """Read a model: `Estimator.load` reads a file of any model, `KMeans.load` only a file of a KMeans."""
         return cls._from_state(model_json.read_file(path), f'file "{path}"')
 
     @classmethod
@@ -175,13 +177,13 @@ class Estimator:
             setattr(model, name, value)
         return model
 
-    # What scikit-learn asks
+    # Interface to scikit-learn
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted
 
     def __sklearn_tags__(self) -> object:
-        """Tags for scikit-learn, which alone calls this; they are of its own classes."""
+        """Return tags of scikit-learn's own classes. Only scikit-learn calls this."""
         tags = sys.modules["sklearn.utils"]
         return tags.Tags(
             estimator_type=self.estimator_type,
@@ -193,7 +195,7 @@ class Estimator:
 
 
 def default_names(number: int) -> tuple[str, ...]:
-    """Names of features that came without names."""
+    """Return names for features without names."""
     return tuple(f"x{column}" for column in range(number))
 
 

@@ -1,4 +1,4 @@
-"""Table given to a transformer: its query, and the statistics of its blocks if they describe all its rows."""
+"""Table as input of a transformer: its query, and the statistics of its blocks if they describe all its rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def given_table(data: object, session: EngineSession | None) -> TableRDD | None:
-    """TableRDD of `data`, a TableRDD or a table's name; None for any other data."""
+    """Return the TableRDD of `data`, a TableRDD or a table's name, or None for any other data."""
     if is_table(data):
         return data
     if not isinstance(data, str):
@@ -38,8 +38,8 @@ class KnownColumns:
 
     @classmethod
     def of(cls, table: TableRDD) -> KnownColumns | None:
-        """Statistics of a query; None if it is more than columns of one table in memory, or if statistics are switched
-        off.
+        """Return the statistics of a query, or None if it is more than columns of one table in memory, or statistics
+        are off.
         """
         found = scan_below(table.plan)
         if found is None or not table.session.conf.value(settings.STATISTICS_ANSWERS):
@@ -54,17 +54,19 @@ class KnownColumns:
         return cls(version.statistics, stored)
 
     def column(self, name: str) -> ColumnTable | None:
-        """Stored column of a column of the query; None if it is computed."""
+        """Return the stored column of a column of the query, or None if that is computed."""
         stored = self.stored.get(name)
         return None if stored is None else self.statistics.columns[stored]
 
     def num_missing(self, name: str) -> int | None:
-        """Number of NULLs of a column; None if there may be NaN too."""
+        """Return the number of NULLs of a column, or None if there may be NaN too."""
         column = self.column(name)
         return None if column is None or column.has_nan.any() else int(column.null_counts.sum())
 
     def constant(self, name: str) -> object | None:
-        """Only value, besides NULL, of a column; None if there are several, or if that is unknown."""
+        """Return the single value that a column has apart from NULL, or None if there are several values, or this is
+        unknown.
+        """
         stored = self.stored.get(name)
         if stored is None:
             return None

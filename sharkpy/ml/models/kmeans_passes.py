@@ -19,11 +19,11 @@ from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks
 Array = npt.NDArray[Any]
 _SAMPLED_RUN = 1024
 Seed = tuple[int, ...]
-"""Seed of a fit, followed by a key: different keys give independent numbers."""
+"""Seed of a fit, followed by a key. Different keys give independent numbers."""
 
 
 def random_numbers(seed: Seed) -> np.random.Generator:
-    """Random numbers of Philox, a counter-based generator: they depend on the seed alone."""
+    """Return random numbers of Philox, a counter-based generator. They depend only on the seed."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed[0], spawn_key=seed[1:])))
 
 
@@ -51,7 +51,7 @@ def cells(block: FeatureBlock, centres: Array) -> Cells:
 
 
 def sampled_cells(block: FeatureBlock, argument: tuple[Array, float]) -> Cells:
-    """Cells of about a share of the block's rows, in runs spread evenly over it."""
+    """Return cells of about a share of the block's rows, in runs spread evenly over it."""
     centres, share = argument
     step = max(_SAMPLED_RUN, int(_SAMPLED_RUN / share))
     parts = (block.X[start : start + _SAMPLED_RUN] for start in range(0, block.num_rows, step))
@@ -72,7 +72,7 @@ def nearest(block: FeatureBlock, centres: Array) -> tuple[Array, Array]:
 
 
 def compile_loops(dtype: np.dtype[Any]) -> None:
-    """Compile for rows of this type and keep the code on disk, before many processes would do so at once."""
+    """Compile for rows of this type and save the code on disk, before many processes would compile at once."""
     block = FeatureBlock(0, np.zeros((1, 1), dtype))
     cells(block, np.zeros((1, 1)))
     nearest(block, np.zeros((1, 1)))
@@ -94,7 +94,7 @@ def rows_at(block: FeatureBlock, positions: Mapping[int, Array]) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class DistantRows:
-    """Rows (rows, features) with their nearest centre and d²; those with lesser `keys` are preferred."""
+    """Rows (rows, features) with their nearest centre and d². Rows with lesser `keys` are preferred."""
 
     rows: Array
     labels: Array
@@ -114,12 +114,12 @@ class DistantRows:
         return DistantRows(self.rows[chosen], self.labels[chosen], self.distances[chosen], self.keys[chosen])
 
     def least(self, number: int) -> DistantRows:
-        """Rows with the least keys, in their order; of equal keys the first."""
+        """Return the rows with the least keys, in their order; of equal keys the first."""
         return self.take(_places_of_least(self.keys, number))
 
 
 def farthest_rows(block: FeatureBlock, argument: tuple[Array, int]) -> DistantRows:
-    """Rows that are farthest from their centres, as many as given; keys are -d²."""
+    """Return the given number of rows that are farthest from their centres; keys are -d²."""
     centres, number = argument
     found, distances = nearest(block, centres)
     chosen = _places_of_least(-distances, number)
@@ -129,7 +129,7 @@ def farthest_rows(block: FeatureBlock, argument: tuple[Array, int]) -> DistantRo
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Draw of rows by their d² from the nearest of `centres`; `number` of them are expected or wanted."""
+    """Draw of rows by their d² from the nearest of `centres`; `number` is the expected or wanted number of rows."""
 
     centres: Array
     number: float
@@ -137,10 +137,11 @@ class Draw:
 
 
 def drawn_by_distance(block: FeatureBlock, draw: Draw) -> tuple[float, DistantRows]:
-    """Sum of d², and rows that a draw of `number * d² / (sum over all blocks)` may hold, keys -d² / u.
+    """Return the sum of d², and rows that a draw of `number * d² / (sum over all blocks)` may contain, with keys -d² /
+    u.
 
-    u is the row's random number: it is drawn where u < number * d² / sum. A block with any row away from the centres
-    gives at least one.
+    u is the row's random number: the row is drawn if u < number * d² / sum. A block with any row that differs from the
+    centres returns at least one.
     """
     found, distances = nearest(block, draw.centres)
     cost = float(distances.sum(dtype=np.float64))
@@ -161,8 +162,9 @@ def is_drawn(keys: Array, number: float, cost: float) -> Array:
 
 
 def chosen_by_distance(block: FeatureBlock, draw: Draw) -> DistantRows:
-    """At most `number` rows, drawn one after the other by d²: those of the least keys e / d² with exponentially
-    distributed e (Efraimidis and Spirakis, 2006)."""
+    """Return at most `number` rows, drawn one after the other by d²: the rows with the least keys e / d² with
+    exponentially distributed e (Efraimidis and Spirakis, 2006).
+    """
     found, distances = nearest(block, draw.centres)
     away = np.flatnonzero(distances > 0)
     squares = distances[away].astype(np.float64)
@@ -173,14 +175,14 @@ def chosen_by_distance(block: FeatureBlock, draw: Draw) -> DistantRows:
 
 
 def costs_with(block: FeatureBlock, argument: tuple[Array, Array]) -> Array:
-    """Sum of d² from the nearest of some centres and one more, for each of several candidates."""
+    """Return the sum of d² from the nearest of some centres and one more, for each of several candidates."""
     centres, others = argument
     squares = nearest(block, centres)[1]
     return np.array([np.minimum(squares, nearest(block, one[np.newaxis])[1]).sum(dtype=np.float64) for one in others])
 
 
 def _random(seed: Seed, block: FeatureBlock) -> np.random.Generator:
-    """Random numbers of a block, which depend on its number, never on the process that reads it."""
+    """Return random numbers of a block. They depend on its number, never on the process that reads it."""
     return random_numbers((*seed, block.number))
 
 
@@ -189,7 +191,7 @@ def _rows(block: FeatureBlock, places: Array) -> Array:
 
 
 def _places_of_least(keys: Array, number: int) -> Array:
-    """Positions of the least keys, in the order of keys and positions."""
+    """Return the positions of the least keys, in the order of keys and positions."""
     if number < len(keys):
         limit = np.partition(keys, number - 1)[number - 1] if number else -np.inf
         places = np.flatnonzero(keys <= limit)

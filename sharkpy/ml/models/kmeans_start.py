@@ -22,10 +22,10 @@ from sharkpy.ml.models.kmeans_passes import Array, DistantRows, Draw, Seed
 
 _SAMPLED_ROWS = 500_000
 _SAMPLED_CELL = 5000
-"""Rows that estimate the weights of candidates: at least so many, and so many of a cell on average."""
+"""Rows that estimate the weights of candidates: the minimum in all, and the average number per cell."""
 _TRIES = 5
 _STEPS = 20
-"""Number of times that the candidates of k-means‖ are clustered, and limit on the steps of each: they are few."""
+"""Number of times that the candidates of k-means‖ are clustered, and limit on the steps of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _survey(block: FeatureBlock, argument: tuple[Seed, int]) -> tuple[int, Colum
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Input of a way to choose first centres; `run` counts the runs of one fit, whose random numbers differ."""
+    """Input of a way to choose first centres; `run` counts the runs of one fit, which have different random numbers."""
 
     blocks: FeatureBlocks
     survey: Survey
@@ -71,7 +71,9 @@ class Start:
     rounds: int
 
     def random(self) -> np.random.Generator:
-        """Random numbers of this process: keys of two numbers, unlike those of blocks with one (survey) or three."""
+        """Return random numbers of this process. Their keys have two numbers; keys of blocks have one (survey) or
+        three.
+        """
         return passes.random_numbers((self.seed, self.run, 0))
 
     def pass_seed(self, number: int) -> Seed:
@@ -82,8 +84,8 @@ def scalable_start(start: Start) -> Array:
     """k-means‖ (Bahmani, Moseley, Vattani, Kumar and Vassilvitskii, VLDB 2012): in each of a few rounds rows are drawn
     with probability l d² / (sum of d²), l being the oversampling; then k-means++ of these, weighted by their cells.
 
-    One pass a round and one for the weights. A cell is represented by its mean. Weights of many rows are estimated from
-    a sample: they only tell how much a candidate counts beside the others.
+    It takes one pass per round and one for the weights. A cell is represented by its mean. Weights of many rows are
+    estimated from a sample: they only set how much a candidate counts relative to other candidates.
     """
     random = start.random()
     candidates = start.survey.random_row(start.run, random)

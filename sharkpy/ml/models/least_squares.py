@@ -25,7 +25,7 @@ def least_squares(
     """Find the shortest w that minimises |y - X w|^2 + alpha |w|^2.
 
     `factor` is R of the columns [X y], with R'R = [X y]'[X y]. A column that is not longer than `rounding` (columns,)
-    counts as zero. The rank is that of columns brought to length 1, so that units do not matter.
+    counts as zero. The rank is computed for columns scaled to length 1, so that units do not matter.
     """
     num_features = factor.shape[1] - 1
     X, y = factor[:, :num_features], factor[:, num_features]

@@ -35,7 +35,7 @@ class Clustering:
 def lloyd(blocks: FeatureBlocks, centres: Array, max_iter: int, tolerance: float) -> Clustering:
     """Iterate until the squared distances that centres move add up to `tolerance` at most, as in scikit-learn.
 
-    Centres stop moving when labels stay equal. DataError if a distance is not finite.
+    Centres stop moving when labels stay equal. Raise DataError if a distance is not finite.
     """
     inertias: list[float] = []
     while True:
@@ -55,7 +55,9 @@ def lloyd(blocks: FeatureBlocks, centres: Array, max_iter: int, tolerance: float
 
 
 def _without_empty(blocks: FeatureBlocks, centres: Array, found: Cells) -> Cells:
-    """Give centres without rows one row each of those farthest from their centres, by another pass, as that is rare."""
+    """Give each centre without rows one of the rows that are farthest from their centres. This is rare, and takes
+    another pass.
+    """
     empty = np.flatnonzero(found.counts == 0)
     if not len(empty):
         return found
@@ -72,7 +74,7 @@ def _without_empty(blocks: FeatureBlocks, centres: Array, found: Cells) -> Cells
 
 
 def _means(found: Cells) -> Array:
-    """Mean of the rows of each centre; a centre without rows is put on the one with most."""
+    """Return the mean of the rows of each centre. A centre without rows is placed on the one with most rows."""
     has_rows = found.counts > 0
     means = found.sums / np.where(has_rows, found.counts, 1)[:, np.newaxis]
     return np.where(has_rows[:, np.newaxis], means, means[found.counts.argmax()])

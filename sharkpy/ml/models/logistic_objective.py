@@ -1,7 +1,7 @@
 """Objective of logistic regression, evaluated in one pass over the blocks.
 
-The mean over rows (weighted by their classes) of the logistic loss, plus 1/2 |coef|^2 / (C n) where n is the sum of the
-rows' weights: scikit-learn's objective, so that `tol` means the same. Intercepts are not penalised.
+It is the mean over rows (weighted by their classes) of the logistic loss, plus 1/2 |coef|^2 / (C n), with n the sum of
+the rows' weights. It equals scikit-learn's objective, so that `tol` means the same. Intercepts are not penalised.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class LogisticObjective:
         return np.ravel(rows - rows.mean(axis=0))
 
     def __call__(self, parameters: Array) -> tuple[float, Array]:
-        """Value and gradient at `parameters`; DataError if they are not finite."""
+        """Return value and gradient at `parameters`. Raise DataError if they are not finite."""
         sums: LossSums = functools.reduce(operator.add, self.blocks.run(logistic_loss, self._point(parameters)))
         return self._with_penalty(sums, parameters)
 
     def with_hessian(self, parameters: Array) -> tuple[float, Array, Array]:
-        """Value, gradient and second derivatives at `parameters`, by one pass."""
+        """Return value, gradient and second derivatives at `parameters`, by one pass."""
         found: CurvatureSums = functools.reduce(
             operator.add, self.blocks.run(logistic_curvature, self._point(parameters))
         )

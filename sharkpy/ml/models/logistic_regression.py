@@ -96,8 +96,8 @@ class LogisticRegression(Predictor):
     ) -> Self:
         """Fit by one pass over the rows for the classes, then one for each evaluation of the objective.
 
-        `data` and `y` as `training_blocks` takes them; labels are numbers, booleans or text; a query finds the classes
-        of a table's text. ConvergenceWarning if the iterations did not suffice.
+        `data` and `y` as `training_blocks` takes them. Labels are numbers, booleans or text; a query finds the classes
+        of a table's text. ConvergenceWarning is raised if the iterations did not suffice.
         """
         self._check_parameters()
         data, labels = _labelled(data, y, session)
@@ -136,10 +136,10 @@ class LogisticRegression(Predictor):
     ) -> Self:
         """Learn from one more batch: an array or a data frame, with labels as `fit` takes them; a few passes over it.
 
-        The model keeps what all batches have said, so each row is seen once. The first batch gives what `fit` does, but
-        for a weak penalty on intercepts; more batches come near to a fit of all rows. `classes`: all classes that may
-        come, at the first batch; those of the first batch by default. DataError for a label of another class;
-        UnsupportedError for more than 500 coefficients.
+        The model keeps a summary of all batches, so each row is seen once. The first batch gives the same result as
+        `fit`, except for a weak penalty on intercepts; with more batches the model approaches a fit of all rows.
+        `classes`: all classes that may occur, given with the first batch (default: the classes of the first batch).
+        Raise DataError for a label of another class, UnsupportedError for more than 500 coefficients.
         """
         self._check_parameters()
         if not is_in_process(data):
@@ -192,7 +192,7 @@ class LogisticRegression(Predictor):
         return found
 
     def _places(self, X: Matrix) -> npt.NDArray[np.intp]:
-        """Positions of the predicted classes among `classes_`."""
+        """Return the positions of the predicted classes among `classes_`."""
         scores = self._scores(X)
         return scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)
 
@@ -205,8 +205,8 @@ class LogisticRegression(Predictor):
     @overload
     def decision_function(self, X: npt.ArrayLike) -> Array: ...
     def decision_function(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """Scores (rows, classes); of two classes (rows,), above 0 for the second. For a TableRDD a column
-        `decision`.
+        """Return scores (rows, classes), or of two classes (rows,), above 0 for the second. For a TableRDD return its
+        rows with a column `decision`.
         """
         if is_table(X):
             return self._with_column(X, "decision", "decision_function")
@@ -218,8 +218,8 @@ class LogisticRegression(Predictor):
     @overload
     def predict_proba(self, X: npt.ArrayLike) -> Array: ...
     def predict_proba(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """Probabilities (rows, classes), in the order of `classes_`; for a TableRDD, its rows with a column
-        `probabilities` of array<double>.
+        """Return probabilities (rows, classes), in the order of `classes_`. For a TableRDD return its rows with a
+        column `probabilities` of array<double>.
         """
         if is_table(X):
             return self._with_column(X, "probabilities", "predict_proba")
@@ -230,7 +230,9 @@ class LogisticRegression(Predictor):
     @overload
     def predict_log_proba(self, X: npt.ArrayLike) -> Array: ...
     def predict_log_proba(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """Logarithms of probabilities, exact for those near 0; for a TableRDD a column `log_probabilities`."""
+        """Return logarithms of probabilities, exact near 0. For a TableRDD return its rows with a column
+        `log_probabilities`.
+        """
         from scipy.special import log_expit, log_softmax
 
         if is_table(X):
@@ -242,7 +244,7 @@ class LogisticRegression(Predictor):
         return found
 
     def score(self, X: Any, y: object = None, *, na: str = "error", session: EngineSession | None = None) -> float:
-        """Share of rows whose class is predicted, of any data that `fit` takes."""
+        """Return the share of rows whose class is predicted, of any data that `fit` takes."""
         self.check_fitted()
         given = _given_labels(X, y)
         if given is not None:
@@ -261,8 +263,8 @@ _TYPES = {"b": BOOLEAN_TYPE, "i": BIGINT, "u": BIGINT, "f": DOUBLE}
 
 
 def _labelled(data: object, y: object, session: EngineSession | None) -> tuple[object, Labels | None]:
-    """`data` with numbers in place of labels that are text or long numbers, and their classes; None if blocks have the
-    labels.
+    """Return `data` with numbers in place of labels that are text or long numbers, and their classes, or None if blocks
+    have the labels.
     """
     given = _given_labels(data, y)
     if given is not None:
@@ -276,7 +278,9 @@ def _labelled(data: object, y: object, session: EngineSession | None) -> tuple[o
 
 
 def _given_labels(data: Any, y: object) -> Array | None:
-    """Labels in this process, of an array or a column of a data frame; None if a table or blocks have them."""
+    """Return the labels in this process, of an array or a column of a data frame, or None if a table or blocks have
+    them.
+    """
     if y is None or not is_in_process(data) or (isinstance(y, str) and y not in (column_names(data) or ())):
         return None
     labels = np.asarray(data[y] if isinstance(y, str) else y)
@@ -297,7 +301,7 @@ def _rows_by_place(block: FeatureBlock, number: int) -> npt.NDArray[np.int64]:
 
 
 def _places_among(classes: Array, labels: Array) -> npt.NDArray[np.float64]:
-    """Places of labels among the classes, which are sorted; DataError for others."""
+    """Return the places of labels among the classes, which are sorted. Raise DataError for a label of another class."""
     try:
         places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
         wrong = labels[classes[places] != labels]
@@ -314,8 +318,8 @@ def _block_scores(block: FeatureBlock, model: LogisticRegression) -> Array:
 
 
 def _count_right(block: FeatureBlock, model_and_form: tuple[LogisticRegression, bool]) -> int:
-    """Number of right predictions of a block, kernel of a pass; labels are positions of classes or, if the form says
-    so, classes.
+    """Return the number of right predictions of a block: kernel of a pass. Labels are positions of classes or, if the
+    form says so, classes.
     """
     assert block.y is not None
     model, by_place = model_and_form

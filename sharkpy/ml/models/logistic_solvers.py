@@ -22,8 +22,8 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Solution of a solver: `losses` after 0, 1, … iterations; `failure` tells why the gradient is above the tolerance,
-    if it is.
+    """Solution of a solver: `losses` after 0, 1, … iterations. If the gradient is above the tolerance, `failure` tells
+    why.
     """
 
     parameters: Array
@@ -82,7 +82,7 @@ def newton(objective: LogisticObjective, max_iter: int, tol: float, learning_rat
     """Newton's method, a pass for each step and for each halving of one, until max|gradient| <= tol.
 
     It is independent of the features' scales and converges within ten steps or so, to more digits than L-BFGS, which
-    judges by the loss alone. UnsupportedError if there are too many second derivatives.
+    judges only by the loss. Raise UnsupportedError if there are too many second derivatives.
     """
     del learning_rate
     parameters = objective.start()

@@ -1,8 +1,9 @@
-"""Logistic regression batch by batch: what all batches so far have said is kept as a quadratic function of the
-parameters (Laplace's approximation; Spiegelhalter and Lauritzen, 1990).
+"""Logistic regression batch by batch: all earlier batches are summarised as a quadratic function of the parameters
+(Laplace's approximation; Spiegelhalter and Lauritzen, 1990).
 
-A batch is added by Newton's method on its own loss and that function, whose second derivatives are those of the
-batches before it, each at the parameters that it led to. Of a single batch the answer is that of a whole fit.
+A batch is added by Newton's method on the sum of its own loss and that function. The second derivatives of the function
+are the sum over the earlier batches, each at the parameters that it led to. For a single batch the result equals a fit
+of all rows.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from sharkpy.ml.models.logistic_solvers import MAX_NEWTON
 
 Array = npt.NDArray[Any]
 INTERCEPT_WEIGHT = 1e-3
-"""Penalty on intercepts, beside 1 on coefficients at C = 1: a first batch may have rows of one class alone."""
+"""Penalty on intercepts, relative to 1 on coefficients at C = 1: a first batch may have rows of only one class."""
 _MOST_STEPS = 50
 
 
 def first_curvature(num_scores: int, num_features: int, fit_intercept: bool, C: float) -> Array:
-    """Second derivatives of the penalty, before any batch. UnsupportedError if there are too many."""
+    """Return the second derivatives of the penalty, before any batch. Raise UnsupportedError if there are too many."""
     num_parameters = num_scores * (num_features + fit_intercept)
     if num_parameters > MAX_NEWTON:
         raise UnsupportedError(f"partial_fit with {num_parameters} coefficients: it takes up to {MAX_NEWTON}")
@@ -34,7 +35,7 @@ def first_curvature(num_scores: int, num_features: int, fit_intercept: bool, C: 
 def updated(
     objective: LogisticObjective, parameters: Array, curvature: Array, tol: float
 ) -> tuple[Array, Array, float]:
-    """Parameters, second derivatives and the batch's loss after a batch, whose objective has no penalty of its own."""
+    """Return parameters, second derivatives and the batch's loss after a batch. Its objective must have no penalty."""
     start, weight = parameters, objective.total_weight
 
     def at(point: Array) -> tuple[float, Array, Array]:

@@ -1,8 +1,8 @@
-"""Models as JSON text and as files: parameters and fitted state, every value exactly as it was.
+"""Models as JSON text and as files: parameters and fitted state, with the exact values.
 
 `{"format": "sharkpy model", "version": 1, "class": …, "parameters": {…}, "fitted": {…}}`. Plain JSON values stand for
-themselves; other values are objects with one key that names their kind: a row of `_READERS`. Nothing in a text is
-executed, and a class is looked up among this package's models alone.
+themselves; other values are objects with one key that names their kind: a row of `_READERS`. A text is never executed,
+and a class is looked up only among this package's models.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class ModelState:
 
 
 def to_text(state: ModelState) -> str:
-    """Write a model as text; UnsupportedError names an attribute whose value has no form, such as a function."""
+    """Return a model as text. Raise UnsupportedError that names an attribute whose value has no form, such as a
+    function.
+    """
     written = {
         "format": FORMAT,
         "version": VERSION,
@@ -46,7 +48,7 @@ def to_text(state: ModelState) -> str:
 
 
 def from_text(text: str, origin: str = "the text") -> ModelState:
-    """Read a model's state; SourceError if `text` is no model, is damaged, or was written by a later version."""
+    """Read a model's state. Raise SourceError if `text` is not a model, is damaged, or has a later version."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -65,7 +67,7 @@ def from_text(text: str, origin: str = "the text") -> ModelState:
 
 
 def write_file(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file, whole or not at all; an existing one is replaced."""
+    """Write a file, completely or not at all. An existing file is replaced."""
     target = Path(path)
     staged = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     try:

@@ -41,9 +41,9 @@ _ONE, _ZERO = Literal(1, INT), Literal(0, INT)
 class OneHotEncoder(Estimator):
     """Encoder of categories: booleans, integers, floats, text, dates or timestamps; the new columns are dense.
 
-    `categories` "auto": those of the data, sorted; those of a table are read off the statistics of its blocks, or found
-    by SELECT DISTINCT. `drop` "first" leaves out the first one of each column. `handle_unknown` "ignore" makes 0 of a
-    category that `fit` has not seen, and of NULL.
+    `categories` "auto" finds the categories in the data and sorts them. For a table they come from the statistics of
+    its blocks, or from SELECT DISTINCT. `drop` "first" leaves out the first category of each column. `handle_unknown`
+    "ignore" encodes NULL, and a category that `fit` has not seen, as zeros.
 
     Fitted: `categories_`, an array for each column. `get_feature_names_out` names the new columns: column and category
     joined by `_`, in lower case, with `_` for anything but letters and digits, and numbered if names are equal.
@@ -180,8 +180,8 @@ class OneHotEncoder(Estimator):
     @overload
     def inverse_transform(self, X: npt.ArrayLike) -> Array: ...
     def inverse_transform(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """Categories (rows, columns), an array of objects unless all have one type; for a TableRDD its rows with them
-        in the place of the columns of 0 and 1. Zeros alone mean the dropped category, else None or NULL.
+        """Return categories (rows, columns), an array of objects unless all have one type. For a TableRDD return its
+        rows with them in the place of the columns of 0 and 1. Only zeros mean the dropped category, else None or NULL.
         """
         self.check_fitted()
         if is_table(X):

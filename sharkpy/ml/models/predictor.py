@@ -1,4 +1,4 @@
-"""Models that give a value for each row: on arrays, on tables, and in SQL."""
+"""Models that predict a value for each row: on arrays, on tables, and in SQL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Predictor(Estimator):
-    """Model that predicts. A subclass gives `prediction_type` and `_predicted`; `predict` and SQL's `predict` use
+    """Model that predicts. A subclass implements `prediction_type` and `_predicted`; `predict` and SQL's `predict` use
     these.
     """
 
@@ -74,8 +74,8 @@ class Predictor(Estimator):
         return self._predicted(matrix)
 
     def _scored_blocks(self, data: object, y: object, na: str, session: EngineSession | None) -> FeatureBlocks:
-        """Blocks of features and labels of any data that `fit` takes; DataError without labels, or if they do not fit
-        the model.
+        """Return blocks of features and labels of any data that `fit` takes. Raise DataError without labels, or if they
+        do not fit the model.
         """
         self.check_fitted()
         if is_in_process(data):
@@ -104,7 +104,7 @@ def predicted_block(block: FeatureBlock, model: Predictor) -> npt.NDArray[Any]:
 
 
 def is_table(data: object) -> TypeIs[TableRDD]:
-    """True for a TableRDD, without loading its module, which brings PySpark with it."""
+    """True for a TableRDD. Its module, which imports PySpark, is not loaded for the test."""
     module = sys.modules.get("sharkpy.ml.rdd.table_rdd")
     return module is not None and isinstance(data, module.TableRDD)
 

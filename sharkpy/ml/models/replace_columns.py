@@ -15,8 +15,8 @@ Replacement = Callable[[ColumnRef], Sequence[Named]]
 
 
 def replace_columns(plan: LogicalPlan, replacements: Mapping[str, Replacement], owner: str) -> Project:
-    """Replace columns of a plan; the others keep their positions. Errors for a missing column, or for a new column with
-    the name of another, name `owner`.
+    """Replace columns of a plan; the other columns keep their positions. If a column is missing, or a new column has
+    the name of another, raise an error that names `owner`.
     """
     by_id = {column_named(plan, name, owner).column_id: change for name, change in replacements.items()}
     ids = FreshIds(plan)

@@ -155,7 +155,7 @@ class StandardScaler(Estimator):
 
 
 def _scales(moments: ColumnMoments) -> Array:
-    """Standard deviations; 1 for features whose variance is only the rounding of a constant."""
+    """Return the standard deviations; 1 for features whose variance is only the rounding of a constant."""
     counts, variances = moments.counts, moments.variances
     noise = np.finfo(np.float64).eps * counts
     is_constant = variances <= noise * variances + np.square(noise * moments.means)

@@ -26,14 +26,15 @@ _DECAY = Rule(
 
 
 class StreamingKMeans(KMeans):
-    """K-means whose centres move with each batch of `partial_fit`: to the mean of the batch's rows and of all before
-    them, which weigh `decay` times as much after each batch: 1 lets all rows count alike, 0 the newest batch alone.
+    """K-means whose centres move with each batch of `partial_fit`: to the mean of the batch's rows and of all earlier
+    rows. Earlier rows weigh `decay` times as much after each batch: 1 lets all rows count equally, 0 only the newest
+    batch.
 
-    The first batch is fitted as by `KMeans`, with its parameters; where `init` has the first centres, these move from
-    the first batch on. A centre that has no rows stays where it is.
+    The first batch is fitted as by `KMeans`, with its parameters. If `init` has the first centres, they move from the
+    first batch on. A centre without rows does not move.
 
-    Fitted: as of `KMeans`, and `cluster_weights_` (n_clusters,), what the rows of each centre weigh. `cluster_sizes_`
-    and `inertia_` are of the last batch.
+    Fitted: the attributes of `KMeans`, and `cluster_weights_` (n_clusters,), the weight of each centre's rows.
+    `cluster_sizes_` and `inertia_` describe the last batch.
     """
 
     parameter_rules: ClassVar[Mapping[str, Rule]] = {**KMeans.parameter_rules, "decay": _DECAY}
@@ -72,7 +73,7 @@ class StreamingKMeans(KMeans):
         na: str = "error",
         session: EngineSession | None = None,
     ) -> Self:
-        """Fit the centres as `KMeans` does, and forget what was before."""
+        """Fit the centres as `KMeans` does, and forget all earlier batches."""
         super().fit(data, y, features=features, na=na, session=session)
         self.cluster_weights_ = self.cluster_sizes_.astype(np.float64)
         return self
@@ -86,9 +87,9 @@ class StreamingKMeans(KMeans):
         na: str = "error",
         session: EngineSession | None = None,
     ) -> Self:
-        """Let the centres follow one more batch, of any data that `fit` takes; one pass over its rows. `y` is ignored.
+        """Move the centres by one more batch, of any data that `fit` takes; one pass over its rows. `y` is ignored.
 
-        DataError if the first batch has fewer rows than clusters, and `init` no centres.
+        Raise DataError if the first batch has fewer rows than clusters, and `init` has no centres.
         """
         self._check_parameters()
         if not self.is_fitted and isinstance(self.init, str):

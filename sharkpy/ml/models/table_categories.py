@@ -28,8 +28,8 @@ _TYPES: tuple[DataType, ...] = (BOOLEAN, *INTEGER_TYPES, FLOAT, DOUBLE, DATE, TI
 
 
 def table_categories(table: TableRDD, names: Sequence[str] | None, na: str) -> dict[str, Array]:
-    """Sorted categories by column (None: all columns). With na="error", DataError names a column with missing
-    values.
+    """Return sorted categories by column (None: all columns). With na="error", raise DataError that names a column with
+    missing values.
     """
     columns = [column_named(table.plan, name, "OneHotEncoder") for name in names or table.schema.names]
     for column in columns:
@@ -82,7 +82,7 @@ def _distinct_values(plan: LogicalPlan, name: str, names: Sequence[str], na: str
 
 
 def _is_present(column: ColumnRef) -> Expr:
-    """True for values that are neither NULL nor NaN, which is beyond infinity in the order of values."""
+    """True for values that are neither NULL nor NaN, which is greater than infinity in the order of values."""
     if column.dtype in (FLOAT, DOUBLE):
         number = cast(column, DOUBLE)
         return Call("le", (number, Literal(math.inf, DOUBLE)), BOOLEAN)

@@ -1,4 +1,6 @@
-"""Labels of tables: the type of their classes; a query finds those of text, and of long numbers, and numbers them."""
+"""Labels of tables: the type of their classes, and the numbering of classes that are text or long numbers, by a
+query.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +36,16 @@ if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD
 
 _OF_NONE = -1.0
-"""Number of a label that is none of the classes."""
+"""Number of a label that does not belong to any class."""
 _EXACT = 2**53
-"""Whole numbers below it are DOUBLEs, and the labels of blocks are these."""
+"""Bound below which whole numbers are exact DOUBLEs, so that blocks can have them as labels."""
 _EXACT_DIGITS = 15
 _TEXTS = (StringType, VarcharType, CharType)
 
 
 def table_with_numbered_label(data: object, label: object, session: EngineSession | None) -> TableRDD | None:
-    """TableRDD of `data`, a TableRDD or the name of a table, if the classes in its column `label` have to be numbered:
-    text, and numbers that DOUBLE may not tell apart. Else None.
+    """Return the TableRDD of `data`, a TableRDD or the name of a table, if the classes in its column `label` have to be
+    numbered: text, and numbers that DOUBLE may not distinguish. Else return None.
     """
     table = _table(data, label, session)
     if table is None:
@@ -63,7 +65,7 @@ def _has_many_digits(dtype: DataType) -> bool:
 
 
 def _is_large(table: TableRDD, label: str) -> bool:
-    """Whether labels may be rounded in blocks: whole numbers of 2^53 and more, decimals with more than 15 digits."""
+    """True if labels may be rounded in blocks: whole numbers of 2^53 and more, decimals with more than 15 digits."""
 
     def bounds(plan: LogicalPlan) -> LogicalPlan:
         column, ids = _column(plan, label), FreshIds(plan)
@@ -95,8 +97,8 @@ def _table(data: object, label: object, session: EngineSession | None) -> TableR
 
 
 def label_classes(table: TableRDD, label: str) -> npt.NDArray[Any]:
-    """Distinct values of the column in ascending order, without NULL. DataError if there are too many, and for decimals
-    that no DOUBLE tells apart: the classes of numbers are int64 or float64.
+    """Return the distinct values of the column in ascending order, without NULL: numbers as int64 or float64. Raise
+    DataError if there are too many, or for decimals that DOUBLE cannot distinguish.
     """
 
     def distinct(plan: LogicalPlan) -> LogicalPlan:

@@ -51,9 +51,9 @@ class _Column:
 
 
 def table_moments(table: TableRDD, names: Sequence[str] | None, na: str) -> TableMoments:
-    """Moments of the columns `names` (None: all numeric and boolean ones); NULL and NaN are missing.
+    """Return moments of the columns `names` (None: all numeric and boolean ones); NULL and NaN are missing.
 
-    DataError naming a column with infinite values, or, with na="error", with missing ones.
+    Raise DataError that names a column with infinite values, or, with na="error", with missing ones.
     """
     chosen = feature_plan(table.plan, names).names
     known = _from_statistics(table, chosen, na)
@@ -136,7 +136,7 @@ def _number(column: ColumnRef) -> Expr:
 
 
 def _is_number(value: Expr) -> Expr:
-    """Test for a number: in the order of values NaN is beyond infinity."""
+    """Return a test for a number: in the order of values NaN is greater than infinity."""
     return _compared("le", value, _INFINITY)
 
 

@@ -43,7 +43,9 @@ class ColumnMoments:
 
 
 def column_moments(block: FeatureBlock, argument: None = None) -> ColumnMoments:
-    """Moments of a block: kernel of a pass, in float64 for any type; infinite values make NaN of means and squares."""
+    """Return moments of a block: kernel of a pass, in float64 for any type. Infinite values make means and
+    squares NaN.
+    """
     del argument
     num_features = block.X.shape[1]
     found = ColumnMoments(np.zeros(num_features, np.int64), np.zeros(num_features), np.zeros(num_features))

@@ -52,7 +52,9 @@ def logistic_curvature(block: FeatureBlock, at: LossPoint) -> CurvatureSums:
 
 
 def _probabilities(scores: Array) -> Array:
-    """Probabilities of each class, or, of two classes, which have one score, those of the second."""
+    """Return the probabilities of each class, or of only two classes, which have one score, the probabilities of the
+    second.
+    """
     from scipy.special import expit, softmax
 
     return np.asarray(expit(scores) if len(scores) == 1 else softmax(scores, axis=0))

@@ -1,9 +1,9 @@
 """Nearest centre of each row, and the sums of the rows of each centre: the work of k-means, in one pass over memory.
 
-Rows are taken in strips whose columns stay in cache; the loops run along the strip, so that they are SIMD code, for two
+Rows are taken in strips whose columns stay in cache. The loops run along the strip, so that they are SIMD code, for two
 centres and four features at a time. Distances are sums of squared differences, not |x|² - 2xc + |c|²: that costs the
-same and stays exact if centres lie close together and far from the origin. They have the type of the rows, sums over
-rows are float64. Row numbers are unsigned: numba would test signed ones for being negative.
+same and stays exact if centres are close together and far from the origin. Distances have the type of the rows, sums
+over rows are float64. Row numbers are unsigned: numba would test signed ones for being negative.
 
 This module imports numba: import it only to run it.
 """
@@ -76,7 +76,7 @@ def _add_4_features(
 
 @_kernel
 def _keep_nearer(distance: Array, count: int, centre: int, nearest: Array, label: Array) -> None:
-    """Keep the nearer of the known centre and two others; of equally near ones the first stays."""
+    """Keep the nearest of the known centre and two more. Of equally near centres the first stays."""
     first, second = np.int32(centre), np.int32(centre + 1)
     for i in range(count):
         is_second = distance[1, i] < distance[0, i]

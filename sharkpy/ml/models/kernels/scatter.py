@@ -48,7 +48,7 @@ class Scatter:
 
 
 def scatter(block: FeatureBlock, argument: None = None) -> Scatter:
-    """Factor of a block: kernel of a pass; a block of no rows has means of 0."""
+    """Return the factor of a block: kernel of a pass. A block without rows has means of 0."""
     del argument
     num_features = block.X.shape[1]
     num_columns = num_features + (block.y is not None)

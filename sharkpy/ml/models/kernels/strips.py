@@ -19,9 +19,9 @@ def strip_rows(num_features: int) -> int:
 
 
 def columns_of(X: Matrix) -> npt.NDArray[Any]:
-    """(features, rows), read-only and in C order: one type for compiled code, for a block of any origin.
+    """Return (features, rows), read-only and in C order: one type for compiled code, for a block of any origin.
 
-    Rows may be more than those of `X`: if columns lie apart in memory, the bytes between them belong to nobody and must
+    The array may have more rows than `X`: if there are gaps between the columns in memory, the bytes in the gaps must
     not be read.
     """
     step = X.strides[1] if X.shape[1] > 1 else X.itemsize * len(X)

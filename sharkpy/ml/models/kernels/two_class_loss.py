@@ -23,7 +23,7 @@ from sharkpy.ml.models.kernels.strips import columns_of, read_only, strip_rows
 Array = npt.NDArray[Any]
 _kernel = functools.partial(machine_code, fastmath=("reassoc", "contract", "nsz"))
 _FACTORS = 512
-"""Number of factors from 1 to 2 whose product is surely finite."""
+"""Number of factors from 1 to 2 whose product is certainly finite."""
 
 
 def two_class_loss(
@@ -87,7 +87,9 @@ def _set_exponentials(score: Array, e: Array, power: Array) -> None:
 
 @_kernel
 def _losses(y: Array, e: Array, score: Array, positive: float, weight_0: float, weight_1: float) -> float:
-    """Sum of the losses. Logarithms are taken of products; an e that would vanish beside 1 is its own log(1 + e)."""
+    """Return the sum of the losses. Logarithms are taken of products. An e too small to change 1 is its own
+    log(1 + e).
+    """
     product_0, product_1, rest = 1.0, 1.0, 0.0
     for i in range(len(y)):
         is_positive = y[i] == positive

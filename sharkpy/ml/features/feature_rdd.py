@@ -70,9 +70,9 @@ class FeatureRDD(FusedRDD):
         return self._source.stored()
 
     def cache(self) -> FeatureRDD:
-        """Keep the blocks in the memory store, from the first action on; Spark's cache is not used.
+        """Cache the blocks in the memory store, from the first action on. Spark's cache is not used.
 
-        Lost blocks are made again, one by one. `unpersist`, or the end of the RDD, frees them.
+        Lost blocks are recomputed, one by one. `unpersist`, or the end of the RDD, frees them.
         """
         self._source.keep()
         self.is_cached = True

@@ -97,7 +97,7 @@ class LogisticRegression(Predictor):
         """Fit by one pass over the rows for the classes, then one for each evaluation of the objective.
 
         `data` and `y` as `training_blocks` takes them. Labels are numbers, booleans or text; a query finds the classes
-        of a table's text. ConvergenceWarning is raised if the iterations did not suffice.
+        of a table's text. Warn with ConvergenceWarning if the iterations did not suffice.
         """
         self._check_parameters()
         data, labels = _labelled(data, y, session)

@@ -1,4 +1,6 @@
-"""Actions of RDDs that begin with a query: each is a statement of the session, repaired and run again if possible."""
+"""Actions of RDDs that begin with a query. Each is a statement of the session, and is repaired and run again if
+possible.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _is_inside: ContextVar[bool] = ContextVar("sharkpy_rdd_action", default=False)
 def run_action(sources: Collection[QuerySource], name: str, action: Callable[[], T]) -> T:
     """Run `action`, whose jobs read `sources`.
 
-    It runs again after lost blocks were made anew, or if workers did not start. Task errors are SharkErrors.
+    It runs again after lost blocks were recomputed, or if workers did not start. Task errors are SharkErrors.
     """
     if _is_inside.get() or not sources:
         return action()
@@ -35,7 +37,7 @@ def run_action(sources: Collection[QuerySource], name: str, action: Callable[[],
         for attempt in itertools.count():
             try:
                 for source in sources:
-                    # Its map stages are heard of, unlike the action's own jobs.
+                    # The progress of map stages is reported; the action's own jobs report none.
                     source.bound()
                 with _job(sources, name):
                     return action()
@@ -50,7 +52,7 @@ def run_action(sources: Collection[QuerySource], name: str, action: Callable[[],
 
 
 def iterate_action(sources: Collection[QuerySource], name: str, items: Callable[[], Iterator[T]]) -> Iterator[T]:
-    """Run an action, as `run_action`, whose elements are read one by one: it does not run again."""
+    """Run an action as `run_action` does, and yield its elements one by one. It does not run again after the first."""
     made = run_action(sources, name, items)
     while True:
         try:
@@ -90,7 +92,7 @@ def _on_cancel(statement: Cancellation | None, stop: Callable[[], None]) -> Call
 
 
 def _failure(sources: Collection[QuerySource], error: Exception) -> SharkError | None:
-    """Error to raise for one of Spark's; None for errors of Python code in this process."""
+    """Return the error to raise for one of Spark's, or None for errors of Python code in this process."""
     if isinstance(error, SharkError):
         return error
     java = java_exception(error)

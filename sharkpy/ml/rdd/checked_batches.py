@@ -17,7 +17,7 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class CheckedBatches:
-    """Function f over batches with the names and types of `given`, its results as batches of the columns `made`.
+    """Function f over batches with the names and types of `given`, with its results as batches of the columns `made`.
 
     f may return a batch, a table, a dict of arrays, a data frame of pandas or polars, or None for no rows.
     """

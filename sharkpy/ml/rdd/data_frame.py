@@ -12,7 +12,7 @@ from sharkpy.values.types import Schema, arrow_schema
 
 
 def data_frame(rdd: Any, schema: Any, sample_ratio: float | None = None, *, verify: bool = True) -> DataFrame:
-    """DataFrame of an RDD by `SparkSession.createDataFrame`, with a new SparkSession if there is none."""
+    """Return the DataFrame of an RDD by `SparkSession.createDataFrame`, with a new SparkSession if there is none."""
     # The SparkContext first: the session is made over it.
     rdd.ctx  # noqa: B018
     session: Any = SparkSession.builder.getOrCreate()

@@ -1,4 +1,4 @@
-"""Rows of a query kept as blocks of the memory store, under a table that no catalog knows."""
+"""Rows of a query cached as blocks of the memory store, under a table that is in no catalog."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _numbers = itertools.count(1)
 def keep_rows(
     session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot
 ) -> tuple[LogicalPlan, Callable[[], None]]:
-    """Run `plan` into blocks; returns the scan of the blocks, with the same columns, and the function that frees them.
+    """Run `plan` into blocks. Return the scan of the blocks, with the same columns, and the function that frees them.
 
-    Lost blocks are made again by the tasks that made them. Rows that the query leaves in the buckets of a table stay in
-    such buckets. UnsupportedError for types that cannot be stored.
+    Lost blocks are recomputed by the tasks that made them. If the query keeps its rows in the buckets of a table, the
+    blocks have the same buckets. Raise UnsupportedError for types that cannot be stored.
     """
     # Names of a query's columns may be equal.
     named = Schema(tuple(Field(f"c{place}", column.dtype) for place, column in enumerate(plan.output)))
@@ -51,7 +51,7 @@ def keep_rows(
 
 
 def _buckets(session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot) -> BucketSpec | None:
-    """Buckets of a table that is read, if the query leaves its rows in them and has the columns that they are by."""
+    """Return the buckets of a source table, if the query keeps its rows in them and has the bucket columns."""
     places = {column.column_id: place for place, column in reversed([*enumerate(plan.output)])}
     for scan in plan.walk():
         if not isinstance(scan, Scan) or scan.table.buckets is None:

@@ -1,4 +1,4 @@
-"""Queries that leave rows with equal keys together, in the buckets of their tables."""
+"""Queries that keep rows with equal keys together, in the buckets of their tables."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def plan_in_buckets(
     session: EngineSession, plan: LogicalPlan, keys: Sequence[ColumnRef], snapshot: QuerySnapshot
 ) -> tuple[EngineSession, PlacedPlan, KeyHash] | None:
-    """Plan with rows of equal `keys`, columns of `plan`, in one bucket, with the session for its settings; see
+    """Return a plan with rows of equal `keys`, columns of `plan`, in one bucket, with the session for its settings; see
     `in_buckets`.
     """
-    # Scans of one task, which spare exchanges, would have no buckets.
+    # A scan by a single task, which would avoid exchanges, has no buckets.
     apart = session.with_settings({settings.SINGLE_TASK_BYTES.key: "0"})
     physical = plan_query(apart, Distribute(plan, tuple(keys)), snapshot, Place.RDD)
     found = in_buckets(physical.root, keys)
@@ -36,11 +36,11 @@ def plan_in_buckets(
 
 
 def in_buckets(physical: PhysicalPlan, keys: Sequence[ColumnRef]) -> tuple[PhysicalPlan, KeyHash] | None:
-    """Plan of the same rows with those of equal `keys` in one bucket, and the function of the buckets.
+    """Return a plan of the same rows with all rows of equal `keys` in one bucket, and the function of the buckets.
 
-    `physical` is planned to bring such rows together; None if it moves any for that.
+    `physical` is planned to bring such rows together. Return None if it moves rows for that.
     """
-    # Rows in buckets by an equal column are moved in vain.
+    # An exchange of rows that are already in buckets by an equal column is not needed.
     plan = physical.child if isinstance(physical, Exchange) else physical
     moves = (node for node in plan.walk() if isinstance(node, Exchange))
     if any(not isinstance(move.partitioning, BroadcastPartitioning) for move in moves):
@@ -62,7 +62,7 @@ def in_buckets(physical: PhysicalPlan, keys: Sequence[ColumnRef]) -> tuple[Physi
 
 
 def _equal_columns(plan: PhysicalPlan) -> dict[int, frozenset[int]]:
-    """Columns that inner joins have made equal to a column, by its id."""
+    """Return the columns that inner joins have made equal to a column, by its id."""
     equal: dict[int, frozenset[int]] = {}
     for node in plan.walk():
         if isinstance(node, HashJoin) and node.kind is JoinKind.INNER:

@@ -21,18 +21,18 @@ _MOST_KNOWN = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class KeyHash:
-    """Partition function of RDDs by key whose rows lie in buckets of tables.
+    """Partition function of RDDs by key whose rows are in buckets of tables.
 
-    Equal for tables with as many buckets by columns of the same types: their rows of a key are in partitions of one
-    number. `places` are the positions of the columns in a key that is a tuple; None: the key is the column's value
-    itself.
+    Functions are equal for tables with the same number of buckets by columns of the same types: their rows of a key are
+    in partitions of the same number. `places` are the positions of the columns in a key that is a tuple. None: the key
+    is the column's value itself.
     """
 
     types: tuple[DataType, ...]
     places: tuple[int, ...] | None
     num_buckets: int
     _known: dict[Any, int] = field(default_factory=dict, compare=False, repr=False)
-    """Buckets of known keys; each process has its own."""
+    """Cache of the buckets of keys, one per process."""
 
     def __call__(self, key: Hashable) -> int:
         if key not in self._known:
@@ -69,7 +69,7 @@ class KeyHash:
 
 @dataclass(frozen=True, slots=True)
 class FindBuckets:
-    """Pairs of a key and a value, unchanged; buckets of their keys are found in batches before they are needed."""
+    """Function that yields pairs of a key and a value unchanged, after finding the buckets of their keys in batches."""
 
     key_hash: KeyHash
 

@@ -20,7 +20,9 @@ from sharkpy.values.types import Schema, to_arrow
 
 
 def mapped_plan(f: Callable[[pa.RecordBatch], Any], schema: object) -> Change:
-    """Change from a plan to the plan of f's rows. ParameterError if `schema` names no types, or f cannot be sent."""
+    """Return the change from a plan to the plan of f's rows. Raise ParameterError if `schema` names no types, or f
+    cannot be sent.
+    """
     declared = declared_columns(schema)
     if declared is None or declared.schema is None:
         raise ParameterError("map_batches takes a schema with types", hint='such as "id bigint, score double"')

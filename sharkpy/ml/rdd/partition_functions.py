@@ -1,4 +1,4 @@
-"""Functions of an RDD's partitions that combine others; apart from the RDDs, as workers import this file."""
+"""Functions of an RDD's partitions that combine other functions. They have their own file because workers import it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Composed:
 
 
 class Concatenated:
-    """Concatenation, in a task, of the elements of a query's functions and those of another RDD's partition."""
+    """Concatenation, in a task, of the elements of a query's functions and the elements of another RDD's partition."""
 
     def __init__(self, own: Elements, *, is_first: bool) -> None:
         self.own = own

@@ -23,14 +23,14 @@ T = TypeVar("T")
 
 
 class QueryRDD(RDD[Any]):
-    """Base of the RDDs that are made from a TableRDD; they differ from pyspark's in this:
+    """Base of the RDDs that are made from a TableRDD. They differ from pyspark's in this:
 
-    1. Nothing starts Spark's JVM, and no stage runs, before an action, or a transformation that asks for the number
-       of partitions (`reduceByKey` without one), needs it.
-    2. Actions are statements of the session: `ctx.cancel()` and `shark.query.timeout` end them; lost blocks are made
-       again. Errors of a task are a SharkError that names the user's function and shows its traceback.
-    3. RDDs by key with equal partitioners of tables in buckets (see `TableRDD.key_by`) are joined, cogrouped,
-       grouped and united without a shuffle.
+    1. Spark's JVM does not start, and no stage runs, before an action needs it, or a transformation that asks for the
+       number of partitions (`reduceByKey` without one).
+    2. Actions are statements of the session: `ctx.cancel()` and `shark.query.timeout` end them; lost blocks are
+       recomputed. Errors of a task are a SharkError that names the user's function and shows its traceback.
+    3. RDDs by key with equal partitioners of tables in buckets (see `TableRDD.key_by`) are joined, cogrouped, grouped
+       and united without a shuffle.
     """
 
     session: EngineSession
@@ -57,7 +57,7 @@ class QueryRDD(RDD[Any]):
         return f"<{type(self).__name__} of {self.session.engine.master}>"
 
     def _current(self, make: Callable[[], T]) -> T:
-        """Result of `make` for the current states of the queries."""
+        """Return the result of `make` for the current states of the queries."""
         with self.session.working():
             states = tuple(sorted(source.sequence for source in self.sources))
             if self._made is None or self._made[0] != states:
@@ -111,7 +111,7 @@ class QueryRDD(RDD[Any]):
         return int(super()._defaultReducePartitions())
 
     def toDF(self, schema: Any = None, sampleRatio: float | None = None) -> Any:  # noqa: N802 - pyspark's
-        """DataFrame as pyspark's `toDF` makes it, with a new SparkSession if there is none."""
+        """Return a DataFrame as pyspark's `toDF` makes it, with a new SparkSession if there is none."""
         from sharkpy.ml.rdd.data_frame import data_frame
 
         return data_frame(self, schema, sampleRatio)
@@ -122,7 +122,7 @@ class QueryRDD(RDD[Any]):
         return self.persist()
 
     def persist(self, storageLevel: StorageLevel = StorageLevel.MEMORY_ONLY) -> Any:
-        """Keep the elements in Spark's cache, from the first action on."""
+        """Store the elements in Spark's cache, from the first action on."""
         self.is_cached, self._level = True, storageLevel
         if self._made is not None:
             super().persist(storageLevel)
@@ -174,7 +174,7 @@ class RddBase:
 
 
 class FusedRDD(QueryRDD, PipelinedRDD[Any, Any]):
-    """RDD of functions that run one after the other in one process, over a query's last stage there or another RDD."""
+    """RDD of functions that run one after the other in one process, over a query's last stage or another RDD."""
 
     def __init__(
         self,
@@ -185,8 +185,8 @@ class FusedRDD(QueryRDD, PipelinedRDD[Any, Any]):
         sources: Iterable[QuerySource] = (),
         partitioner: Callable[[], Partitioner | None] | None = None,
     ) -> None:
-        """RDD of `func` over `prev`. `sources` are those of `func`. `partitioner`: None for that of `prev`, if it is
-        preserved.
+        """Create the RDD of `func` over `prev`. `sources` are the queries that `func` reads. `partitioner` None: the
+        partitioner of `prev`, if it is preserved.
         """
         self._begin(prev.session, [*prev.sources, *sources])
         self.prev = prev
@@ -269,11 +269,11 @@ class BarrierRDD(RDDBarrier[Any]):
 
 
 _UNKNOWN: Any = object()
-"""Marks the partitioner of an RDD that can tell it only when made."""
+"""Marker for the partitioner of an RDD that is known only after the RDD is made."""
 
 
 class RemadeRDD(QueryRDD):
-    """RDD that pyspark makes of others when it is needed: by a shuffle, a union, …"""
+    """RDD that pyspark makes of other RDDs when it is needed: by a shuffle, a union, …"""
 
     def __init__(self, parents: Iterable[Any], make: Callable[[], RDD[Any]], partitioner: Any = None) -> None:
         known = [parent for parent in parents if isinstance(parent, QueryRDD)]
@@ -306,12 +306,12 @@ class RemadeRDD(QueryRDD):
 
 
 def _side_by_side(first: QueryRDD, second: Any) -> Any:
-    """Union of RDDs whose partitions of one number have the same keys: partition by partition, without moving rows."""
+    """Return the union of RDDs whose partitions of one number have the same keys: by partition, without moving rows."""
     if isinstance(first, FusedRDD) and first.is_source and isinstance(second, QueryRDD):
         return FusedRDD(second, Concatenated(first.func, is_first=True), True, sources=first.sources)
     if isinstance(second, FusedRDD) and second.is_source:
         return FusedRDD(first, Concatenated(second.func, is_first=False), True, sources=second.sources)
-    # Whole partitions, as lists, side by side.
+    # Combine whole partitions, as lists.
     pairs = first.glom().zip(second.glom())
     return FusedRDD(pairs, flat, True, partitioner=lambda: first.partitioner)
 
@@ -332,7 +332,7 @@ _ACTIONS = (
     "saveAsNewAPIHadoopFile",
     "saveAsNewAPIHadoopDataset",
 )
-"""Methods of pyspark's RDD that run jobs by themselves; all its other actions call these."""
+"""Methods of pyspark's RDD that run jobs by themselves. All its other actions call these."""
 
 
 def _as_action(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Last stage of a query as the source of RDDs: prepared when Spark first needs it, shared by all of them."""
+"""Last stage of a query as the source of RDDs: prepared when Spark first needs it, and shared by all of them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ class PlannedStages:
     physical: PlacedPlan
     session: EngineSession
     key_hash: KeyHash | None
-    """Function that finds the task of a key, if rows with equal keys are together by the buckets of tables; else None.
-    """
+    """Function from a key to its task if the buckets of tables keep rows with equal keys together; else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +51,11 @@ class BoundStage:
 class QuerySource:
     """Source of the rows of a query; in a task, a function from a partition's number and its frames to batches.
 
-    1. `bound` runs the query's map stages, at most once for each state of the query; their output is kept until nobody
-       refers to the source any more.
-    2. Pickled for a task it is the stage's own code and nothing else.
-    3. With `keys`, places of the query's columns, rows with equal keys stay in one task if the buckets of tables put
-       them there: `key_hash` tells which. No row is moved for it.
+    1. `bound` runs the query's map stages, at most once for each state of the query. Their output lives as long as the
+       source.
+    2. Pickled for a task, it is only the stage's own code.
+    3. With `keys`, positions of the query's columns, rows with equal keys stay in one task if the buckets of tables put
+       them there: `key_hash` finds the task. No row is moved for it.
     """
 
     def __init__(self, query: TableQuery, keys: tuple[int, ...] = ()) -> None:
@@ -82,7 +81,7 @@ class QuerySource:
 
     @property
     def sequence(self) -> int:
-        """Number of the query's state: it grows when another stage has to be prepared."""
+        """Number of the query's state. It grows when another stage has to be prepared."""
         return self.bound().sequence
 
     @property

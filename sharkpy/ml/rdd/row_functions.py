@@ -1,6 +1,6 @@
 """Functions of a TableRDD's tasks: from the frames of a query's last stage to rows, pairs, batches.
 
-Workers import this file for the functions, so it imports only modules that tasks have already: no planner, no SQL.
+Workers import this file for the functions. It imports only modules that tasks have already: no planner, no SQL.
 """
 
 from __future__ import annotations

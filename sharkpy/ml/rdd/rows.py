@@ -1,4 +1,4 @@
-"""Typed rows with names: a tuple class a schema, made from Arrow batches at nearly the cost of plain tuples."""
+"""Typed rows with names: one tuple class per schema, made from Arrow batches at nearly the cost of plain tuples."""
 
 from __future__ import annotations
 
@@ -45,11 +45,12 @@ _CLASS = "Row_"
 class Row(tuple[Any, ...]):
     """Row of a query: a tuple whose values have names and Hive types.
 
-    1. `row.age`, `row["age"]` and `row[0]` are the same. A column whose name is a keyword or that of a method
-       (`count`, `index`, …) is reached by `row["count"]`.
-    2. `get_int("age")` and its like, by name or position, check the column's type; NULL is None.
-    3. Equal, and of the same hash, as the tuple of its values. Pickles by its schema and its values.
-    4. `_fields`, `_asdict` and `_replace` are a namedtuple's: pandas, polars and Spark find the names by them.
+    1. `row.age`, `row["age"]` and `row[0]` are the same. A column named like a keyword or a method (`count`, `index`,
+       …) is read by `row["count"]`.
+    2. `get_int("age")` and similar methods, by name or position, check the column's type; NULL is None.
+    3. A row equals the tuple of its values and has the same hash. It pickles by its schema and its values.
+    4. `_fields`, `_asdict` and `_replace` are the same as in a namedtuple: pandas, polars and Spark find the names by
+       them.
     """
 
     __slots__ = ()
@@ -85,7 +86,7 @@ class Row(tuple[Any, ...]):
         return dict(zip(self.columns, self, strict=True))
 
     def _replace(self, **values: Any) -> Row:
-        """Copy of the row with other values for some names."""
+        """Return a copy of the row with other values for some names."""
         for name in values:
             self._position(name)
         return tuple.__new__(
@@ -181,7 +182,9 @@ class Row(tuple[Any, ...]):
         return tuple.__getitem__(self, self._checked(column, getter) if place is None else place)
 
     def _checked(self, column: str | int, getter: str) -> int:
-        """Position of a column that is given in an unusual way; TypeMismatchError if the getter does not read it."""
+        """Return the position of a column that is given in an unusual way. Raise TypeMismatchError if the getter does
+        not read it.
+        """
         place = self._position(column) if isinstance(column, str) else column
         if not -len(self) <= place < len(self):
             raise ColumnNotFoundError(f"no column {place}: the row has {len(self)}")
@@ -220,13 +223,13 @@ _GETTERS: dict[str, Callable[[DataType], bool]] = {
 
 
 def row_class(schema: Schema) -> type[Row]:
-    """Class of the rows of `schema`; a process has one for equal schemas."""
+    """Return the class of the rows of `schema`. A process has one for equal schemas."""
     content = json.dumps([(field.name, _type_json(field.dtype)) for field in schema], separators=(",", ":"))
     return _named_class(_CLASS + base64.urlsafe_b64encode(content.encode()).decode().rstrip("="))
 
 
 def __getattr__(name: str) -> object:
-    """Make row classes attributes of this module, under names made of their schemas, so that they pickle by
+    """Return a row class as an attribute of this module, under a name made of its schema, so that it pickles by
     reference.
     """
     if name.startswith(_CLASS):
@@ -239,9 +242,9 @@ def _named_class(name: str) -> type[Row]:
     text = name.removeprefix(_CLASS)
     columns = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     schema = Schema(tuple(Field(column, _type_of(dtype)) for column, dtype in columns))
-    # The descriptors of a namedtuple read a value without a call of __getitem__.
+    # The descriptors of a namedtuple read a value without calling __getitem__.
     slots = namedtuple("slots", [f"c{position}" for position in range(len(schema))])  # type: ignore[misc]
-    # Of columns with one name the first one has it.
+    # If columns have the same name, it belongs to the first.
     places = {name: place for place, name in reversed([*enumerate(schema.names)])}
     members: dict[str, object] = {
         column: getattr(slots, f"c{place}")
@@ -268,7 +271,7 @@ def _places(schema: Schema, reads: Callable[[DataType], bool]) -> dict[str | int
 
 
 def _type_json(dtype: DataType) -> object:
-    """Type as JSON: text, except for nested types, as names of their fields may be anything."""
+    """Return a type as JSON: text, except for nested types, because names of their fields may be anything."""
     match dtype:
         case ArrayType(element):
             return [_type_json(element)]
@@ -291,12 +294,12 @@ def _type_of(content: Any) -> DataType:
 
 
 def text_of(schema: Schema) -> str:
-    """Columns as DESCRIBE names them."""
+    """Return columns as DESCRIBE names them."""
     return ", ".join(f"{field.name} {field.dtype}" for field in schema)
 
 
 def rows_of(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[Row]:
-    """Rows of batches with the Arrow types of `schema`, one after the other."""
+    """Yield the rows of batches with the Arrow types of `schema`, one after the other."""
     made, new = row_class(schema), cast("Callable[[type[Row], tuple[Any, ...]], Row]", tuple.__new__)
     types = [field.dtype for field in schema]
     for batch in batches:

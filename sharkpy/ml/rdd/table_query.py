@@ -1,4 +1,4 @@
-"""Query behind a TableRDD: its plan, its snapshot of the tables, and its rows if they are kept."""
+"""Query of a TableRDD: its plan, its snapshot of the tables, and its cached rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Change = Callable[[LogicalPlan], LogicalPlan]
 class TableQuery:
     """Query of a TableRDD.
 
-    1. `plan` is the query, or the scan of its kept rows once they are computed.
-    2. The tables are seen as they were when the query was first needed: each run gives the same rows, but for functions
-       with new values each time (`rand()`).
+    1. `plan` is the query, or the scan of its cached rows once they are computed.
+    2. The snapshot of the tables is taken when the query is first needed. Each run gives the same rows, except for
+       functions with new values each time (`rand()`).
     3. `sequence` grows with each change of the plan: prepared stages are then outdated.
     """
 
     def __init__(self, session: EngineSession, plan: LogicalPlan, parent: TableQuery | None = None) -> None:
-        """Make the query of a plan; `parent` is the query that `plan` was made of (see `changed`)."""
+        """Create the query of a plan; `parent` is the query that `plan` was made of (see `changed`)."""
         self.session = session
         self.lock = threading.RLock()
         self._plan = plan
@@ -42,7 +42,7 @@ class TableQuery:
         self._forget_end: Callable[[], object] = _nothing
 
     def changed(self, change: Change) -> TableQuery:
-        """Query that `change` makes of this one's plan, over the same tables."""
+        """Return the query that `change` makes of this one's plan, over the same snapshot."""
         below = self.plan
         query = TableQuery(self.session, change(below), self)
         query._below = below
@@ -51,7 +51,7 @@ class TableQuery:
 
     @property
     def plan(self) -> LogicalPlan:
-        """Current plan; nothing is computed for it."""
+        """Return the current plan, without computing anything."""
         if self._kept is not None:
             return self._kept
         return self._plan if self._parent is None else self._over(self._parent.plan)
@@ -64,7 +64,7 @@ class TableQuery:
             return self._plan
 
     def ready_plan(self) -> LogicalPlan:
-        """Plan, after computing the rows that are to be kept."""
+        """Compute the rows that are to be cached, then return the plan."""
         with self.lock:
             if self._kept is not None:
                 return self._kept
@@ -91,14 +91,14 @@ class TableQuery:
 
     @property
     def keeps(self) -> bool:
-        """True if rows are kept, or are to be."""
+        """True if rows are cached, or are to be."""
         return self._keeps
 
     def keep(self) -> None:
         self._keeps = True
 
     def release(self) -> None:
-        """Free the kept rows."""
+        """Free the cached rows."""
         with self.lock:
             self._keeps = False
             if self._kept is not None:
@@ -108,7 +108,7 @@ class TableQuery:
                 self._free()
 
     def renew(self) -> None:
-        """See the tables as they are now, after lost blocks had to be replaced by others."""
+        """Read the current versions of the tables from now on, after lost blocks had to be replaced."""
         if self._parent is not None:
             self._parent.renew()
             return
@@ -120,7 +120,7 @@ class TableQuery:
 
 
 def _nothing() -> None:
-    """Do nothing: no rows are kept."""
+    """Do nothing: no rows are cached."""
 
 
 def _same(plan: LogicalPlan) -> LogicalPlan:

@@ -30,15 +30,16 @@ class TableRDD(FusedRDD):
     """Rows of a query as an RDD of `Row`s: tuples with names and Hive types.
 
     1. The query's last stage and the functions of `map`, `filter`, … run in one process of a task, a row at a time.
-       Names and types are checked when it is made; nothing runs before the first action (see QueryRDD). Shuffling
-       methods of pyspark (`reduceByKey`, `sortBy`) may run the query's map stages when they are called.
-    2. Each action runs the last stage again, over the tables as they were at the first one: the same rows each time,
-       but for functions with other values each time. `cache` keeps the rows as blocks of the memory store.
-    3. `map_batches` and `features` see columns: no Python object a value.
+       Names and types are checked at once; nothing runs before the first action (see QueryRDD). Shuffling methods of
+       pyspark (`reduceByKey`, `sortBy`) may run the query's map stages when they are called.
+    2. Each action runs the last stage again, over the snapshot of the tables from the first action. The rows are the
+       same each time, except for functions with new values each time. `cache` stores the rows as blocks of the memory
+       store.
+    3. `map_batches` and `features` read columns, without a Python object per value.
     """
 
     def __init__(self, session: EngineSession, plan: LogicalPlan | TableQuery) -> None:
-        """Make the RDD of a bound plan; `ctx.sql2rdd` makes one of a text."""
+        """Create the RDD of a bound plan; `ctx.sql2rdd` creates one of a text."""
         query = plan if isinstance(plan, TableQuery) else TableQuery(session, plan)
         source = QuerySource(query)
         self._begin(session, (source,))
@@ -53,7 +54,7 @@ class TableRDD(FusedRDD):
 
     @classmethod
     def of_text(cls, session: EngineSession, text: str) -> TableRDD:
-        """TableRDD of a query in HiveQL; its errors are those of `ctx.sql`."""
+        """Return the TableRDD of a query in HiveQL. Errors are raised as by `ctx.sql`."""
         with session.working(text):
             bound = bind_text(session, text)
         if not isinstance(bound, LogicalPlan):
@@ -62,7 +63,7 @@ class TableRDD(FusedRDD):
 
     @property
     def plan(self) -> LogicalPlan:
-        """Bound query, or the scan of its rows if they are kept already."""
+        """Bound query, or the scan of its rows if they are cached already."""
         return self._query.plan
 
     @property
@@ -74,27 +75,29 @@ class TableRDD(FusedRDD):
         return f"<TableRDD {text_of(self.schema) or 'without columns'}{' (cached)' if self._query.keeps else ''}>"
 
     def explain(self) -> str:
-        """Plan of the query, as EXPLAIN prints it."""
+        """Return the plan of the query, as EXPLAIN prints it."""
         table = self.session.run_command(Explain(self.plan), self._query.snapshot).table
         return "" if table is None else "\n".join(map(str, table.column(0).to_pylist()))
 
     def changed(self, change: Change) -> TableRDD:
-        """TableRDD of the plan that `change` makes of this one's, over the same state of the tables."""
+        """Return the TableRDD of the plan that `change` makes of this one's, over the same snapshot of the tables."""
         return TableRDD(self.session, self._query.changed(change))
 
     # By row
 
     def map_rows(self, f: Callable[[Row], Any]) -> Any:
-        """RDD of f(row) for each row."""
+        """Return the RDD of f(row) for each row."""
         return self.map(f)
 
     mapRows = map_rows  # noqa: N815 - Shark's
 
     def key_by(self, *columns: str) -> Any:
-        """RDD of (key, row): the key is the value of the column, or a tuple of those of several.
+        """Return the RDD of (key, row): the key is the value of the column, or a tuple of the values of several
+        columns.
 
-        If the query leaves a table in its buckets by these columns (DISTRIBUTE BY, CLUSTERED BY), its partitions are
-        these, and so is its `partitioner`: equal for tables with as many buckets by columns of the same types.
+        If the query keeps a table's rows in buckets by these columns (DISTRIBUTE BY, CLUSTERED BY), the buckets are the
+        partitions and determine its `partitioner`. Partitioners are equal for tables with the same number of buckets by
+        columns of the same types.
         """
         places = tuple(map(self._place, columns))
         if not places:
@@ -103,7 +106,7 @@ class TableRDD(FusedRDD):
         return KeyedRDD(self, source)
 
     def keyBy(self, f: Callable[[Row], Any] | str, *columns: str) -> Any:  # noqa: N802 - pyspark's
-        """RDD by key: of a function, as pyspark's, or of names, as `key_by`."""
+        """Return the RDD by key: by a function, as in pyspark, or by names, as `key_by`."""
         return self.key_by(f, *columns) if isinstance(f, str) else super().keyBy(f)
 
     def _place(self, name: str) -> int:
@@ -114,7 +117,7 @@ class TableRDD(FusedRDD):
         return found[0]
 
     def toDF(self, schema: Any = None, sampleRatio: float | None = None) -> Any:  # noqa: N802 - pyspark's
-        """Spark's DataFrame with the names and types of the columns, or with other names from a list."""
+        """Return Spark's DataFrame with the names and types of the columns, or with other names from a list."""
         from sharkpy.ml.rdd.data_frame import data_frame, spark_schema
 
         if schema is not None and not isinstance(schema, (list, tuple)):
@@ -138,7 +141,7 @@ class TableRDD(FusedRDD):
         return FusedRDD(self._of_batches(), EachBatch(f))
 
     def arrow_batches(self) -> Any:
-        """RDD of the rows as Arrow batches."""
+        """Return the RDD of the rows as Arrow batches."""
         return self._of_batches()
 
     def _of_batches(self) -> FusedRDD:
@@ -151,7 +154,7 @@ class TableRDD(FusedRDD):
         dtype: str = "float64",
         na: str = "error",
     ) -> FeatureRDD:
-        """Rows as NumPy blocks (X, y): see FeatureRDD."""
+        """Return the rows as NumPy blocks (X, y): see FeatureRDD."""
         from sharkpy.ml.features.feature_rdd import FeatureRDD
 
         return FeatureRDD.of(self, columns, label, dtype, na)
@@ -165,20 +168,20 @@ class TableRDD(FusedRDD):
             return pa.Table.from_batches(batches, schema=target)
 
     def count(self) -> int:
-        """Number of rows; none of them becomes a Python object."""
+        """Return the number of rows, without making Python objects of them."""
         return int(self.map_batches(num_rows).sum())
 
-    # Kept rows
+    # Cached rows
 
     def cache(self) -> TableRDD:
-        """Keep the rows as blocks of the memory store, from the first action on; Spark's cache is not used.
+        """Cache the rows as blocks of the memory store, from the first action on. Spark's cache is not used.
 
-        Lost blocks are made again by the tasks that made them. `unpersist`, or the end of the RDD, frees them.
+        Lost blocks are recomputed by the tasks that made them. `unpersist`, or the end of the RDD, frees them.
         """
         return self.persist()
 
     def persist(self, storageLevel: StorageLevel = StorageLevel.MEMORY_ONLY) -> TableRDD:
-        """Keep the rows, as `cache` does: the memory store moves blocks that do not fit to disk."""
+        """Cache the rows, as `cache` does: the memory store moves blocks that do not fit to disk."""
         if storageLevel == StorageLevel.NONE:
             raise UnsupportedError("persist with the storage level NONE", hint="call unpersist")
         self._query.keep()
@@ -186,13 +189,13 @@ class TableRDD(FusedRDD):
         return self
 
     def unpersist(self, blocking: bool = False) -> TableRDD:  # noqa: ARG002 - pyspark's
-        """Free the kept rows; the next action computes them again."""
+        """Free the cached rows; the next action computes them again."""
         self._query.release()
         self.is_cached, self._level = False, None
         return self
 
     def _is_pipelinable(self) -> bool:
-        """True: functions are fused with the scan of kept rows too."""
+        """True: functions are fused with the scan of cached rows too."""
         return not (self.is_checkpointed or self.has_resource_profile)
 
     def _persisted(self, jrdd: Any) -> Any:

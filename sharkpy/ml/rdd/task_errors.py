@@ -31,8 +31,8 @@ class Guarded:
 
 
 def as_task_error(error: BaseException, place: str) -> SharkError:
-    """Error of the engine, unchanged; other exceptions as an error with the user's function, its place, and the
-    cause.
+    """Return an error of the engine unchanged, and any other exception as an error with the user's function, its place,
+    and the cause.
     """
     if isinstance(error, SharkError):
         return error
@@ -48,7 +48,7 @@ def as_task_error(error: BaseException, place: str) -> SharkError:
 
 
 def _user_frames(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
-    """Frames of a traceback, from the first that is neither the engine's nor a library's."""
+    """Yield the frames of a traceback, from the first outside of the engine and of libraries."""
     is_begun = False
     while trace is not None:
         is_begun = is_begun or not _is_library(trace.tb_frame.f_code.co_filename)

@@ -1,4 +1,4 @@
-"""Columns that a caller declares for a new table: names, or names with types, in any of the usual forms."""
+"""Columns that the caller declares for a new table: names, or names with types, in any of the usual forms."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DeclaredColumns:
 
 
 def declared_columns(schema: object) -> DeclaredColumns | None:
-    """Read a declaration of columns; None for None, ParameterError if `schema` has none of the forms."""
+    """Read a declaration of columns. Return None for None; raise ParameterError if `schema` has none of the forms."""
     if schema is None:
         return None
     pairs = _pairs(schema)
@@ -79,7 +79,9 @@ def declared_type(name: object, dtype: object) -> DataType:
 
 
 def arrow_column_type(name: str, arrow_type: Any) -> DataType:
-    """Type of the table's column for a column of Arrow; UnsupportedError naming it if there is none."""
+    """Return the type of the table's column for a column of Arrow. Raise UnsupportedError that names it if there is
+    none.
+    """
     try:
         return from_arrow(arrow_type)
     except SharkError as error:
@@ -87,7 +89,9 @@ def arrow_column_type(name: str, arrow_type: Any) -> DataType:
 
 
 def make_schema(columns: Iterable[tuple[str, DataType]]) -> Schema:
-    """Schema of a table: distinct names in lower case, and types that can be stored (STRING for NULLs alone)."""
+    """Return the schema of a table: distinct names in lower case, and types that can be stored. STRING replaces
+    NULL.
+    """
     fields: list[Field] = []
     spelled: dict[str, str] = {}
     for written, dtype in columns:
@@ -105,7 +109,7 @@ def make_schema(columns: Iterable[tuple[str, DataType]]) -> Schema:
 
 
 def stored_form(dtype: DataType) -> DataType:
-    """`dtype` with STRING for NULL and the names of fields in lower case."""
+    """Return `dtype` with STRING for NULL and the names of fields in lower case."""
     match dtype:
         case ArrayType(element):
             return ArrayType(stored_form(element))
@@ -120,7 +124,7 @@ def stored_form(dtype: DataType) -> DataType:
 
 
 def renamed(schema: Schema, names: Sequence[str], data: str) -> Schema:
-    """Rename the columns of `schema` by position; ColumnCountError if `data` has another number of columns."""
+    """Rename the columns of `schema` by position. Raise ColumnCountError if `data` has another number of columns."""
     if len(names) != len(schema):
         raise ColumnCountError(f"{len(names)} names for the {len(schema)} columns of {data}")
     return Schema(tuple(dataclasses.replace(one, name=name) for one, name in zip(schema, names, strict=True)))

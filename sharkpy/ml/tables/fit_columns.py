@@ -1,5 +1,5 @@
-"""Arrow columns of any origin as those of a table: exactly the same values, or an error naming the first that
-differs.
+"""Conversion of Arrow columns to a table's types: exactly the same values, or an error that names the first different
+one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _SHOWN = 60
 
 
 def schema_of(arrow: pa.Schema, declared: DeclaredColumns | None, data: str) -> Schema:
-    """Schema of a table of data with the schema `arrow`: the declared columns; declarations without types go by
-    position.
+    """Return the schema of a table of data with the schema `arrow`: the declared columns. Declarations without types
+    apply by position.
     """
     if declared is not None and declared.schema is not None:
         return declared.schema
@@ -35,7 +35,9 @@ def schema_of(arrow: pa.Schema, declared: DeclaredColumns | None, data: str) -> 
 
 
 def places_of(names: Sequence[str], schema: Schema, data: str) -> list[int]:
-    """Position in data with columns `names` of each column of `schema`; errors name missing and surplus columns."""
+    """Return the position in data with columns `names` of each column of `schema`. Errors name missing and surplus
+    columns.
+    """
     found = {name.lower(): place for place, name in enumerate(names)}
     if len(found) < len(names):
         make_schema((name, field.dtype) for name, field in zip(names, schema, strict=False))
@@ -67,8 +69,8 @@ def _there(names: Sequence[str]) -> str:
 
 
 def fit_batch(columns: Sequence[Array], schema: Schema, place: Place) -> pa.RecordBatch:
-    """Fit columns into a batch of the Arrow types of `schema`; DataError naming the column, value and place of a
-    misfit.
+    """Fit columns into a batch of the Arrow types of `schema`. Raise DataError that names the column, value and place
+    of a misfit.
     """
     fitted = [fit(column, field, place) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(fitted, schema=arrow_schema(schema))
@@ -96,7 +98,7 @@ def _none(arrow_type: pa.DataType) -> Array:
 
 
 def _decoded(column: Array) -> Array:
-    """Plain values of a dictionary-encoded, run-length encoded or extension column."""
+    """Return the plain values of a dictionary-encoded, run-length encoded or extension column."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -105,7 +107,7 @@ def _decoded(column: Array) -> Array:
 
 
 def _fitted(column: Array, dtype: DataType) -> Array:
-    """Column with the same values in another type; one of ARROW_FAULTS if that is impossible."""
+    """Return a column with the same values in another type. Raise one of ARROW_FAULTS if that is impossible."""
     try:
         given = stored_form(from_arrow(column.type))
     except UnsupportedError as error:
@@ -136,13 +138,13 @@ _FAMILIES = {
 
 
 def _family(dtype: DataType) -> str:
-    """Family of a type. Types of one family have values in common; values never change families."""
+    """Return the family of a type. Types of one family have values in common; values never change families."""
     name = type(dtype).__name__
     return _FAMILIES.get(name, name)
 
 
 def _first_misfit(column: Array, dtype: DataType) -> int:
-    """Index of the first row whose value does not fit, found by bisection."""
+    """Return the index of the first row whose value does not fit, found by bisection."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2

@@ -30,7 +30,7 @@ SAMPLE_ROWS = 1_000
 
 
 def given_rows(session: EngineSession, data: Any, declared: DeclaredColumns | None) -> GivenRows:
-    """`data` as rows of a plan; ParameterError if it is of no known kind."""
+    """Return `data` as rows of a plan. Raise ParameterError if its kind is unknown."""
     if _is_rdd(data):
         return _of_rdd(session, data, declared)
     if (table := tabular(data)) is not None:
@@ -66,7 +66,7 @@ def _of_rdd(session: EngineSession, rdd: Any, declared: DeclaredColumns | None) 
 
 
 def _sampled(session: EngineSession, rdd: Any, declared: DeclaredColumns | None) -> Schema | None:
-    """Columns of an RDD, found by a job of their own in the first partition with rows; None without rows."""
+    """Return the columns of an RDD, found by a separate job in the first partition with rows, or None without rows."""
     jobs, group = session.engine.jobs, new_group()
     statement = current_cancellation() or Cancellation()
     forget = statement.on_cancel(lambda: jobs.cancel(group))
@@ -90,7 +90,9 @@ def _sampled(session: EngineSession, rdd: Any, declared: DeclaredColumns | None)
 
 @dataclass(frozen=True, slots=True)
 class SampleRows:
-    """Task that yields, pickled, the Schema of a partition's first rows, or its error, which Spark's would bury."""
+    """Task that yields, pickled, the Schema of a partition's first rows, or its error, which Spark's error
+    would hide.
+    """
 
     declared: DeclaredColumns | None
 

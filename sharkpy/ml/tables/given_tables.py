@@ -1,4 +1,4 @@
-"""Data of the program as tables of its queries: registered under a name, or a variable where `ctx.sql` is called."""
+"""Data of the program as tables of its queries: registered under a name, or a variable of the caller of `ctx.sql`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIBRARIES = ("pandas", "polars", "pyarrow", "duckdb", "_duckdb")
 
 
 def rows_of(session: EngineSession, data: object) -> GivenRows:
-    """Registered data as rows of a plan. ParameterError or DataError for what cannot be read as a table."""
+    """Return registered data as rows of a plan. Raise ParameterError or DataError if it cannot be read as a table."""
     if data is None or hasattr(data, "plan"):
         hint = "save_as_table makes a table of a TableRDD"
         raise ParameterError(f"{type(data).__name__} cannot be registered", hint=hint)
@@ -24,8 +24,8 @@ def rows_of(session: EngineSession, data: object) -> GivenRows:
 
 
 def rows_of_variable(session: EngineSession, value: object) -> GivenRows | None:
-    """Value of a variable as rows of a plan; None if it is no table of the known libraries. Lists and arrays are none,
-    for a name that is misspelt would find them.
+    """Return the value of a variable as rows of a plan, or None if it is not a table of the known libraries. Lists and
+    arrays do not count: a misspelt name could find one.
     """
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(value).__mro__}
     is_table = any(library in _LIBRARIES and kind in _TABLES for library, kind in kinds)

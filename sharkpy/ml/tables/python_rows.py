@@ -21,15 +21,15 @@ BATCH_ROWS = 16_384
 SINGLE = "value"
 """Name of the column of rows that are single values."""
 _SAMPLED_DECIMAL = DecimalType(38, 18)
-"""Type of decimals of which only a sample was seen: later ones may have more digits."""
+"""Type of decimals in a sample: later decimals may have more digits."""
 _EXACT = ("TinyIntType", "SmallIntType", "IntType", "BigIntType", "DateType", "TimestampType")
-"""Types whose values pyarrow would truncate to fit: their own type is inferred first."""
+"""Types to which pyarrow would truncate values: the values' own type is inferred first."""
 _FAULTS = (*ARROW_FAULTS, OverflowError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
 class PythonRows:
-    """RowReader of Python objects: rows with names go by name, others by position."""
+    """RowReader of Python objects. Rows with names are read by name, other rows by position."""
 
     schema: Schema
     label: str
@@ -48,7 +48,7 @@ class PythonRows:
             start += len(chunk)
 
     def _line(self, row: Any, order: dict[Any, list[int] | None], place: Place, index: int) -> Sequence[Any]:
-        """Values of the row in the order of the schema; those that a mapping lacks are NULL."""
+        """Return the values of the row in the order of the schema, with NULL for names that a mapping lacks."""
         if row is None and len(self.schema) != 1:
             raise DataError(f"a row is None ({place(index)})")
         if isinstance(row, Mapping):
@@ -78,7 +78,7 @@ class PythonRows:
 
 
 def python_column(values: Sequence[Any], field: Field, place: Place) -> Array:
-    """Arrow column of Python values; DataError naming the first that does not fit."""
+    """Return the Arrow column of Python values. Raise DataError that names the first misfit."""
     try:
         return _column(values, field, place)
     except _FAULTS as error:
@@ -90,7 +90,7 @@ def python_column(values: Sequence[Any], field: Field, place: Place) -> Array:
             _column([value], field, place)
         except _FAULTS:
             raise misfit(field, value, place(row)) from None
-    # Each fits alone: their own types differ.
+    # Each value fits by itself: only their own types differ.
     return pa.concat_arrays([_column([value], field, place) for value in known])
 
 
@@ -98,13 +98,15 @@ def _column(values: Sequence[Any], field: Field, place: Place) -> Array:
     dtype = field.dtype
     if is_nested(dtype):
         values = [shaped(value, dtype) for value in values]
-    # Of these pyarrow would cut values down: they say their own type first.
+    # pyarrow would truncate values of these types: their own type is inferred first.
     array = pa.array(values) if type(dtype).__name__ in _EXACT else pa.array(values, column_type(dtype))
     return fit(array, field, place)
 
 
 def inferred_schema(rows: Sequence[Any], declared: DeclaredColumns | None, label: str, *, is_sample: bool) -> Schema:
-    """Columns of rows, or of a sample of them; DataError if the values of one are of different kinds."""
+    """Return the columns of rows, or of a sample of them. Raise DataError if the values of one are of different
+    kinds.
+    """
     named = [names for names in map(names_of, rows) if names is not None]
     if named:
         names: Sequence[str] = list(dict.fromkeys(itertools.chain.from_iterable(named)))
@@ -135,7 +137,7 @@ def _inferred_type(name: str, values: Sequence[Any], *, is_sample: bool) -> Data
 
 
 def _plain(value: Any) -> Any:
-    """Named rows and data classes within a value as dicts, which pyarrow knows."""
+    """Return a value with named rows and data classes inside it as dicts, which pyarrow knows."""
     if is_missing(value):
         return None
     if isinstance(value, Mapping) or names_of(value) is not None:

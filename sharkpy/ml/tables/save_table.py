@@ -1,6 +1,7 @@
 """Saving data of Python programs as tables: `ctx.save_as_table`.
 
-The data is a relation in an ordinary CREATE TABLE … AS SELECT or INSERT, and is saved whole or not at all, as by these.
+The data is a relation in an ordinary CREATE TABLE … AS SELECT or INSERT, and is saved completely or not at all, as by
+these.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def save_as_table(
     comment: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> int:
-    """Implements `SharkContext.save_as_table`."""
+    """Implement `SharkContext.save_as_table`."""
     if mode not in _MODES:
         raise ParameterError(f'mode="{mode}" is none of {", ".join(_MODES)}')
     if cache not in _CACHE:
@@ -96,7 +97,7 @@ class _Source:
 
 
 def _source(session: EngineSession, data: Any, declared: DeclaredColumns | None) -> _Source:
-    """Data as the source of a statement. A TableRDD is its own plan: its rows never leave the engine."""
+    """Return data as the source of a statement. A TableRDD is its own plan: its rows never leave the engine."""
     plan = getattr(data, "plan", None)
     if not isinstance(plan, LogicalPlan):
         given = given_rows(session, data, declared)
@@ -117,7 +118,7 @@ def _stand_in(schema: Schema) -> Table:
 
 
 def _select(source: _Source, last: Sequence[str]) -> str:
-    """Select list over the data's columns, with those of Hive partitions last."""
+    """Return the select list over the data's columns, with the columns of Hive partitions last."""
     columns, lowered = source.columns, [name.lower() for name in last]
     order = [name for name in columns if name not in lowered] + [name for name in lowered if name in columns]
     return f"SELECT {', '.join(columns[name] for name in order)} FROM {_quoted(source.table.name)}"
@@ -140,7 +141,7 @@ def _properties(properties: Mapping[str, str]) -> str:
 
 
 def _qualified(session: EngineSession, name: str) -> tuple[str, str]:
-    """Database and name of a table that is written `table` or `database.table`."""
+    """Return database and name of a table that is written `table` or `database.table`."""
     parts = [part.strip("`").lower() for part in name.split(".")]
     if len(parts) > 2 or not all(parts):
         raise BindError(f'"{name}" is no name of a table: it is table or database.table', sqlstate="42602")
@@ -186,7 +187,7 @@ def _bound(text: str, source: _Source, session: EngineSession) -> CreateTable | 
 
 
 def _rows(source: _Source, scan: Scan) -> LogicalPlan:
-    """Plan of the data's rows that replaces the scan of the stand-in, with the same columns."""
+    """Return the plan of the data's rows that replaces the scan of the stand-in, with the same columns."""
     rows = source.rows
     if isinstance(rows, GivenRows):
         return Given(scan.columns, rows)

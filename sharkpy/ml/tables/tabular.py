@@ -78,7 +78,7 @@ class TabularRows:
 
 
 def tabular(data: Any) -> Tabular | None:
-    """`data` as columns; None if it is no kind of table."""
+    """Return `data` as columns, or None if it is not a table of a known kind."""
     module = type(data).__module__.split(".")[0]
     if module == "pandas":
         return _of_pandas(data)
@@ -102,7 +102,7 @@ def tabular(data: Any) -> Tabular | None:
 
 
 def _of_pandas(frame: Any) -> Tabular:
-    """Columns of a pandas frame. A Series is one column; NaN is NULL; the index is left out."""
+    """Return the columns of a pandas frame. A Series is one column; NaN is NULL; the index is left out."""
     if type(frame).__name__ == "Series":
         frame = frame.to_frame(frame.name if frame.name is not None else "value")
     if type(frame).__name__ != "DataFrame":
@@ -124,7 +124,7 @@ def _of_series(name: str, series: Any) -> Array:
 
 
 def _of_array(array: Any) -> Tabular:
-    """Columns of a matrix, a structured array, or one column; masked values are NULL, NaN is a value."""
+    """Return the columns of a matrix or a structured array, or one column. Masked values are NULL, NaN is a value."""
     if array.dtype.names is not None:
         named = [(name, array[name]) for name in array.dtype.names]
         return _of_arrays(named, len(array), "a structured array", is_named=True)
@@ -139,7 +139,7 @@ def _of_array(array: Any) -> Tabular:
 
 
 def _of_features(X: Any, y: Any) -> Tabular:
-    """Columns of a matrix, with its labels, if any, as the last column."""
+    """Return the columns of a matrix, with its labels, if any, as the last column."""
     columns = [(f"c{place}", X[:, place]) for place in range(X.shape[1])]
     if y is not None:
         if np.shape(y) != X.shape[:1]:

@@ -113,7 +113,7 @@ class Cursor:
 
     @property
     def description(self) -> list[ColumnDescription] | None:
-        """One entry a column; None for a statement without rows."""
+        """One entry per column; None for a statement without rows."""
         if self._result is None or not self._result.columns:
             return None
         return [_described(field) for field in self._result.schema]

@@ -1,1 +1,1 @@
-"""Rows of numbers as NumPy blocks: from arrays, from tables, kept in the block store; passes over them."""
+"""Rows of numbers as NumPy blocks, from arrays or tables, cached in the block store, and passes over them."""

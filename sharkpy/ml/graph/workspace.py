@@ -28,7 +28,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class HeldArrays:
-    """Arrays kept in this process."""
+    """Arrays stored in this process."""
 
     arrays: Mapping[str, Array]
 

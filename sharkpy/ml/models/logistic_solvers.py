@@ -13,7 +13,7 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.ml.models.logistic_objective import LogisticObjective
 
 MAX_NEWTON = 500
-"""Limit on coefficients for Newton's method: each block gives a matrix of their square."""
+"""Limit on coefficients for Newton's method: each block returns a matrix with their square number of values."""
 _ROUNDING = 1e-13
 """Relative rounding of a loss: for values that differ by less, the gradient tells which is nearer to the minimum."""
 

@@ -80,7 +80,9 @@ def _is_large(table: TableRDD, label: str) -> bool:
 
 
 def number_type(data: object, label: object, session: EngineSession | None) -> np.dtype[Any] | None:
-    """Type of classes that are numbers or booleans in the column `label` of a table; None for any other data."""
+    """Return the type of classes that are numbers or booleans in the column `label` of a table, or None for
+    other data.
+    """
     table = _table(data, label, session)
     if table is None:
         return None
@@ -89,7 +91,7 @@ def number_type(data: object, label: object, session: EngineSession | None) -> n
 
 
 def _table(data: object, label: object, session: EngineSession | None) -> TableRDD | NamedTable | None:
-    """Table that `data` is or names, if it has one column `label`."""
+    """Return the table that `data` is or names, if it has exactly one column `label`."""
     if not isinstance(label, str) or not (isinstance(data, str) or is_table(data)):
         return None
     table = NamedTable(data, session or newest_session()) if isinstance(data, str) else data

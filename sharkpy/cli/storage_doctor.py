@@ -195,7 +195,7 @@ def _found(location: str, conf: Conf) -> _Place:
 
 
 def _list(place: _Place, facts: list[ObjectFacts]) -> str:
-    """Look for the first objects, or for the file at the location if the store cannot list."""
+    """Look for the first objects. If there are none, or the store cannot list, look for a file at the location."""
     store, location = place.store, place.location
     if store.traits.lists:
         for one in store.list(location):

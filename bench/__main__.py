@@ -1,5 +1,5 @@
 """python -m bench SUITE [--scale 1], with a SUITE of queries (tpch, tpcds, bigdata, clickbench, h2o), `micro`, or a
-package of measurements (pde, server, files, shapes, ml, streaming, lake, refresh, beside); figures go to
+package of measurements (pde, server, files, shapes, ml, streaming, lake, refresh, `beside`); figures go to
 bench/results/SUITE.json. python -m bench report writes bench/RESULTS.md from these files.
 """
 

@@ -39,7 +39,7 @@ def columns(title: str, unit: str, groups: Sequence[Group]) -> str:
 
 
 def ratio_bars(title: str, groups: Sequence[Group]) -> str:
-    """Bars that begin at 1: to the right where sharkpy is better than the peer, to the left where it is not."""
+    """Bars that begin at 1: to the right if sharkpy is better than the peer, else to the left."""
     low, high = _decades([value for _, values in groups for value in values.values()] + [1.0])
     left, width, row = 460, 420, 13
     one = left - width * low / (high - low)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 MANY_ROWS = 50_000
-"""Rows from which answers are compared column by column, sorted by columns that are no floats."""
+"""From this number of rows on, answers are sorted by their columns without floats and compared column by column."""
 RELATIVE, ABSOLUTE = 1e-5, 1e-4
 """Tolerances. An average of decimals has six digits of scale in one engine and is a double in another; sums have any
 order.

@@ -1,4 +1,4 @@
-"""Measured values: alone, or compared with those of peers."""
+"""Measured values of sharkpy, also in comparison with values of peers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def comparison(
     *,
     is_key: bool = False,
 ) -> Figure:
-    """Figure of our value and those of peers, with the text of both."""
+    """Figure of our value and the values of peers, with the text of both."""
     found = ratios(unit, ours, peers)
     texts = [f"{name} {number(value)} {unit} ({number(found.get(name, math.nan))}x)" for name, value in peers.items()]
     value = "; ".join([f"{number(ours)} {unit}", *texts])

@@ -46,7 +46,7 @@ def _grouped(rows: int) -> Iterator[pa.Table]:
 
 
 def _joined(size: int, rows: int) -> Iterator[pa.Table]:
-    """Distinct keys, nine tenths of which are among those of the rows."""
+    """Distinct keys; nine tenths of them are also keys of the rows."""
     rng = np.random.default_rng(size)
     keys = rng.permutation(np.arange(1, size * 10 // 9 + 1))[:size]
     for start in range(0, size, BATCH):

@@ -112,6 +112,6 @@ def _urls(rng: Rng, size: int, words: list[str], scheme: str, count: int, empty:
 
 
 def _where(rng: Rng, size: int, share: float, prefix: str, texts: pa.Array) -> pa.Array:
-    """Texts, a share of them behind a prefix."""
+    """Texts, a share of them with a prefix."""
     is_changed = pa.array(rng.random(size) < share)
     return pc.if_else(is_changed, pc.binary_join_element_wise(prefix, texts, ""), texts)

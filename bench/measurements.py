@@ -21,7 +21,7 @@ def run_measurements(
     """Figures of the measurements `wanted` (names with commas between; None: all NAMES of the package).
 
     A measurement that fails has no figures: its error is on stderr, and the others follow.
-    `checkout`: another checkout, which those of `beside` are measured with in turn.
+    `checkout`: another checkout; the package `beside` measures both in turn.
     """
     known: tuple[str, ...] = importlib.import_module(f"bench.{package}").NAMES
     figures: dict[str, list[Figure]] = {}
@@ -50,7 +50,7 @@ def _measure(package: str, name: str, runs: int, scale: float, checkout: Path | 
 
 
 def main(package: str, name: str, runs: int, scale: float, *other: str) -> None:
-    """One measurement; its figures are the last line. Those of some packages have a scale."""
+    """Run one measurement, and print its figures as the last line. Measurements of some packages have a scale."""
     # What it started is stopped when it is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     measure = importlib.import_module(f"bench.{package}.{name}").measure

@@ -27,7 +27,7 @@ JVM_WARM_UP = 150
 
 
 def run_micro(runs: int) -> dict[str, list[Figure]]:
-    """Figures by measurement; those of statements are medians."""
+    """Figures by measurement; figures of statements are medians."""
     found = {**_queries(max(runs, 20)), "shell start": _median(_start_shell, 5)}
     statements = [
         Figure(name, f"{value:.1f} ms", f"at most {TARGETS_MS[name]:.0f} ms", value <= TARGETS_MS[name], is_key=True)

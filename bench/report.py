@@ -27,7 +27,7 @@ page from those files: the key figures of the newest run of each measurement. Ol
 
 
 class Place(NamedTuple):
-    """Where and when runs were measured; a run of one suite may share it with runs of others."""
+    """Place and time of measured runs; runs of several suites may share one."""
 
     commit: str
     date: str
@@ -137,7 +137,7 @@ def _conditions(place: Place, runs: Iterable[Run]) -> list[str]:
 
 
 def _cells(row: Row) -> tuple[str, str, str]:
-    """The figure, our value, and those of peers with ratios."""
+    """The figure, our value, and the values of peers with ratios."""
     peers = [
         f"{name} {number(value)}" + (f" ({number(row['ratio'][name])}x)" if name in row["ratio"] else "")
         for name, value in row["peers"].items()

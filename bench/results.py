@@ -22,7 +22,7 @@ _ENVIRONMENT = ("SHARKPY_APPENDS", "SHARKPY_EPOCHS", "SHARKPY_EVENTS", "SHARKPY_
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a suite, on one commit and one machine. `settings` are those that differ from the defaults."""
+    """One run of a suite, on one commit and one machine. `settings` has the settings that differ from the defaults."""
 
     suite: str
     date: str
@@ -81,7 +81,7 @@ def machine() -> str:
 
 
 def versions(libraries: Iterable[str]) -> dict[str, str]:
-    """Versions of Python, sharkpy, and those of the libraries that are installed."""
+    """Versions of Python, of sharkpy, and of the libraries that are installed."""
     found = {"Python": platform.python_version()}
     for name in dict.fromkeys(("sharkpy", *libraries)):
         try:

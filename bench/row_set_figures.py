@@ -1,4 +1,5 @@
-"""Figures of row sets: Arrow's columns encoded to the bytes of HiveServer2's answers, beside thrift's compiled codec.
+"""Figures of row sets: Arrow's columns encoded to the bytes of HiveServer2's answers, compared with thrift's compiled
+codec.
 
 `python -m bench.row_set_figures` prints them.
 """
@@ -45,7 +46,7 @@ _MEMBERS: dict[t.DataType, tuple[str, type[Any]]] = {
 
 
 def run() -> list[Row]:
-    """Nanoseconds for each value, by columns and by rows, and those of the codec by columns."""
+    """Nanoseconds for each value, by columns and by rows, and for the codec by columns."""
     return [_figures(name, dtype, column) for name, (dtype, column) in COLUMNS.items()]
 
 

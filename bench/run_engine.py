@@ -26,7 +26,7 @@ def main() -> None:
     suite, folder = SUITES[suite_name], Path(out)
     data = suite.data(float(scale))
     options = EngineOptions(**json.loads(options_json))
-    # Beside the data, which is on a disk with room; /tmp need not be.
+    # Next to the data, which is on a disk with room; /tmp may have none.
     own = tempfile.mkdtemp(prefix=f"{engine_name}-", dir=options.folder)
     try:
         engine = make_engine(engine_name, replace(options, folder=own))

@@ -1,4 +1,4 @@
-"""Figures of the memory store alone: decoding by encoding, encoding of TPC-H's lineitem, pruning of a million blocks.
+"""Figures of the memory store itself: decoding by encoding, encoding of TPC-H's lineitem, pruning of a million blocks.
 
 `python -m bench.store_figures [lineitem.parquet]` prints them; without a file the data is made at scale 1.
 """
@@ -38,7 +38,7 @@ REPEATS = 7
 
 @dataclass(frozen=True, slots=True)
 class DecodeCase:
-    """Column to decode, in a forced encoding, so that the figure is that of its name."""
+    """Column to decode, in a forced encoding, so that the figure measures the encoding that it names."""
 
     label: str
     encoding: str

@@ -12,7 +12,7 @@ from bench.suites import Rate
 NAMES = {"spark": "Spark SQL", "duckdb": "DuckDB"}
 """Engines by their names in results, if these differ."""
 Engines = Mapping[str, dict[str, Any]]
-"""What each engine's process measured; the first engine is compared with the others."""
+"""Measurements of each engine's process; the first engine is compared with the other engines."""
 
 
 def suite_figures(engines: Engines, rates: tuple[Rate, ...], differences: list[str]) -> dict[str, list[Figure]]:
@@ -59,7 +59,7 @@ def _figure(what: str, unit: str, values: Mapping[str, float], *, is_key: bool =
 
 
 def _memory(engines: Engines) -> Iterator[Figure]:
-    """All tables, and the largest one among those that each engine tells by itself."""
+    """All tables, and the largest table that all engines with sizes by table report."""
     sizes = {name: one["bytes"] for name, one in engines.items()}
     yield _figure(
         "memory of all tables", "MB", {name: sum(one.values()) / 1e6 for name, one in sizes.items()}, is_key=True

@@ -1,4 +1,4 @@
-"""Measurements of this checkout beside another one, in turn: what a change costs. One file each, in the table below."""
+"""Measure this checkout and another one in turn, to find the cost of a change. The table has one file for each."""
 
 from __future__ import annotations
 

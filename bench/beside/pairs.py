@@ -16,11 +16,11 @@ from bench.suites import ROOT
 Answer = TypeVar("Answer")
 HERE = ROOT.parent
 MOST = 1.05
-"""A ratio up to here is no difference: that of two runs of one checkout."""
+"""Two runs of one checkout differ by up to this ratio, so it does not count as a difference."""
 
 
 def run(checkout: Path, *arguments: str) -> str:
-    """What a Python process prints that imports sharkpy from `checkout`."""
+    """Return the output of a Python process that imports sharkpy from `checkout`."""
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     command = [sys.executable, *arguments]
     return subprocess.run(command, check=True, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True).stdout

@@ -1,4 +1,4 @@
-"""JSONBench's questions over nested JSON lines that nobody has described, beside DuckDB's own reader of them."""
+"""JSONBench's questions over nested JSON lines without a schema, compared with DuckDB's own reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans of lineitem as Parquet, beside DuckDB's own reader over the same files."""
+"""Scans of lineitem as Parquet, compared with DuckDB's own reader over the same files."""
 
 from __future__ import annotations
 

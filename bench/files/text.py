@@ -1,4 +1,4 @@
-"""Scans of lineitem as delimited text, beside Spark SQL over the same files: its Hive table, and its CSV source."""
+"""Scans of lineitem as delimited text, compared with Spark SQL's Hive table and CSV source over the same files."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class _Server(SeaweedServer):
 
 @contextmanager
 def s3_bucket() -> Iterator[Bucket]:
-    """An empty bucket: of SeaweedFS where that is installed, else of moto, which is slow."""
+    """An empty bucket: of SeaweedFS if it is installed, else of moto, which is slow."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         server = (MotoServer if SeaweedServer.program() is None else _Server)(Path(folder))

@@ -1,4 +1,4 @@
-"""Bytes that queries over Parquet files in a bucket fetch, against those of the column chunks that they need.
+"""Bytes that queries over Parquet files in a bucket fetch, against the bytes of the column chunks that they need.
 
 A proxy before the server counts the bytes of all answers: footers and lists are among them. A query needs the columns
 that it names, each once however many times it scans their table; chunks that statistics leave out are none of them.

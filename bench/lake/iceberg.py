@@ -1,5 +1,5 @@
-"""A table of Iceberg on a local disk: a million rows of an Arrow table added, beside pyiceberg's own append of the same
-one; then read, beside DuckDB over the files of its newest snapshot.
+"""Append a million rows of an Arrow table to an Iceberg table on a local disk, compared with pyiceberg's append of the
+same rows. Then read the table, compared with DuckDB over the files of its newest snapshot.
 
 The sides take turns, each with a table of its own that grows. What a first append imports is not counted for either.
 """

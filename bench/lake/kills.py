@@ -1,9 +1,9 @@
 """A process that writes a table in a bucket, statement after statement, and is killed again and again.
 
 Each statement adds rows; every seventh one overwrites the table. Another process reads it all the while, and after each
-kill: it has to see the rows of all statements since the last overwrite, in whole and without a gap, and those of every
-statement that was told to have ended. What is in the bucket in the end, after the sweep of a last start, is manifests
-and the files that they name.
+kill: it has to see the rows of all statements since the last overwrite, in whole and without a gap. It has to see the
+rows of every statement that was reported as ended. What is in the bucket in the end, after the sweep of a last start,
+is manifests and the files that they name.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def measure(runs: int, scale: float = 1.0) -> list[Figure]:  # noqa: ARG001  as 
 def killed(address: str, location: str, settings: Mapping[str, str], kills: int, seed: int = 1) -> list[Figure]:
     """Figures of so many kills of writers of a table at a location of the server at `address`."""
     chosen, seen = random.Random(seed), _Seen()
-    # What an overwrite has replaced goes with the next write.
+    # The next write deletes the files that an overwrite has replaced.
     settings = {**settings, "shark.storage.keep.seconds": "0"}
     with tempfile.TemporaryDirectory(dir=CACHE) as warehouse:
         with _session(warehouse, settings) as context:

@@ -1,8 +1,8 @@
 """A table of 100,000 objects in 5,000 Hive partitions: found by MSCK REPAIR TABLE, and listed for a query of all of
 them, and for one that reads a single partition.
 
-The objects are in a real server, which is near and lists folder by folder. Beside it stands one that lists by name and
-takes a tenth of a second for a page, as Amazon's storage does.
+The objects are in a real server, which is near and lists folder by folder. A second server lists by name and takes a
+tenth of a second for a page, as Amazon's storage does.
 """
 
 from __future__ import annotations

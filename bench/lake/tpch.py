@@ -1,10 +1,10 @@
-"""TPC-H over Parquet files that nobody has read before: in a server of S3 on loopback, and as local files; Spark SQL
+"""TPC-H over Parquet files that were not read before: in a server of S3 on loopback, and as local files; Spark SQL
 reads the same bucket by s3a.
 
-Local files are read twice: by the reader that those in a bucket have, row groups left out alike, and by DuckDB's own,
-which the engine gives them else. A query of sharkpy has a process of its own, whose start is not counted, and the sides
-take turns. Spark's queries follow each other in one process, which keeps no data of files. All answers are compared.
-Both the server's files and the local ones are in the page cache of the machine.
+Local files are read twice: by the reader of files in a bucket, which skips the same row groups, and by DuckDB's own,
+which is the engine's usual reader of local files. A query of sharkpy has a process of its own, whose start is not
+counted, and the sides take turns. Spark's queries follow each other in one process, which keeps no data of files. All
+answers are compared. Both the server's files and the local ones are in the page cache of the machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST = 1.3
 _S3, _SAME, _LOCAL, _SPARK = "s3", "same reader", "local", "spark"
 _PEERS = {_SAME: "local files", _LOCAL: "local files that DuckDB reads", _SPARK: "Spark SQL with s3a"}
 _JARS = ("hadoop-aws", "bundle", "analyticsaccelerator", "wildfly-openssl")
-"""Jars of s3a beside those that Spark has."""
+"""Jars of s3a that Spark does not include."""
 
 
 def measure(runs: int, scale: float = 1.0) -> list[Figure]:
@@ -47,7 +47,7 @@ def measure(runs: int, scale: float = 1.0) -> list[Figure]:
 def measured(
     bucket: Bucket, data: Path, queries: Mapping[str, str], runs: int, jars: tuple[str, ...] | None
 ) -> list[Figure]:
-    """Figures of some queries over `data`, which is in the bucket; without `jars` those of sharkpy alone."""
+    """Figures of some queries over `data`, which is in the bucket; without `jars` figures of sharkpy only."""
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         places = {_S3: f"s3a://{BUCKET}", _SAME: str(data), _LOCAL: str(data)}
         seconds = {side: dict[str, float]() for side in places}
@@ -124,7 +124,7 @@ def _sharkpy(arguments: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _reader_of_buckets() -> Iterator[None]:
-    """Let local files be planned and read as those in a bucket are."""
+    """Let the engine plan and read local files in the same way as files in a bucket."""
     from sharkpy.execution.tasks import parquet_scan
     from sharkpy.physical import plan_row_groups
 

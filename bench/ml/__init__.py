@@ -1,4 +1,4 @@
-"""Measurements of machine learning beside pyspark.ml, scikit-learn and plain RDDs: one file each, in the table."""
+"""Measurements of machine learning, compared with pyspark.ml, scikit-learn and plain RDDs: one file each."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def measured(
 ) -> tuple[dict[str, float], Any]:
     """Measure `iteration`, `first` and `later`, `as_tasks` in seconds; and the model fitted until it converged.
 
-    `first` is from the text of the query to the end of the first pass; each run makes the features anew, and the one
+    `first` is from the text of the query to the end of the first pass; each run makes the features again, and the one
     with the median of them counts.
     """
     folder = data.features(scale)

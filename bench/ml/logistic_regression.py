@@ -13,7 +13,7 @@ from bench.ml import data, fitted
 from bench.ml.sides import Side, compared, farthest, run_side, seconds_an_iteration, spark_session
 
 PENALTY = 1e-4
-"""Weight of half the squared norm of the coefficients beside the mean loss."""
+"""Weight of half the squared norm of the coefficients, relative to the mean loss."""
 FEW, MANY = 2, 8
 MOST_OFF = 1e-6
 
@@ -74,7 +74,7 @@ def _spark(runs: int, scale: float) -> dict[str, Any]:
     cached.count()
 
     def model(**parameters: Any) -> Any:
-        # Without standardisation the objective is that of the others.
+        # Without standardisation all sides have the same objective.
         return LogisticRegression(labelCol=data.LABEL, regParam=PENALTY, standardization=False, **parameters)
 
     def fit(size: float, iterations: int) -> int:

@@ -44,8 +44,8 @@ def measure(runs: int) -> list[Figure]:
 
 
 def _load(context: sharkpy.SharkContext) -> float:
-    """Load the plain tables from files, then those in buckets from the plain ones; returns the seconds of
-    the latter.
+    """Load the plain tables from files, then the tables in buckets from the plain ones. Return the seconds of the
+    second load.
     """
     data = SUITES["tpch"].data(1)
     for table in ("lineitem", "orders"):

@@ -1,6 +1,6 @@
-"""TPC-H lineitem ⋈ supplier, every stage an RDD job, where a condition that no estimate sees through keeps 0.01 % of
-the suppliers: the join chosen when its small side has been measured, against the plan that its estimates make (both
-sides shuffled). The broadcast limit lies between the estimated and the real size of the side.
+"""TPC-H lineitem ⋈ supplier, every stage an RDD job, with a condition that no estimate sees through and that keeps 0.01
+% of the suppliers: the join chosen when its small side has been measured, against the plan that its estimates make
+(both sides shuffled). The broadcast limit is between the estimated and the real size of the side.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bench.suites import CACHE, SUITES
 from sharkpy.values.types import from_arrow
 
 OPAQUE = "pmod(s_suppkey * 7919, 10000) = 3"
-"""Condition that keeps one supplier in 10,000; a Python function could stand here as well."""
+"""Condition that keeps one supplier in 10,000; a Python function could take its place."""
 QUERY = f"""
 SELECT s_name, count(*), sum(l_extendedprice * (1 - l_discount)), max(l_shipdate)
 FROM lineitem JOIN supplier ON l_suppkey = s_suppkey

@@ -24,7 +24,7 @@ _TEXTS: tuple[tuple[str, str, float | None], ...] = (
     ("20,000 SELECTs in UNION ALL", " UNION ALL ".join(["SELECT 1"] * 20_000), None),
     ("12 levels of BETWEEN", "SELECT " + "(" * 12 + "a" + " BETWEEN 1 AND 2)" * 12 + " FROM t", 1.0),
 )
-"""What a text is, the text, and the seconds that its first run may take."""
+"""Name of a text, the text, and the seconds that its first run may take."""
 _KEY = ("2,000 expressions", "1,000,000 integers in IN", "20,000 rows of VALUES")
 
 

@@ -1,5 +1,5 @@
 """Half of the blocks of TPC-H lineitem made again while a query runs over them, compared with loading or making all:
-from files, the table in memory with durable copies; and by the query that made it, in memory alone, as RDD jobs.
+from files, the table in memory with durable copies; and by the query that made it, only in memory, as RDD jobs.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _compare(context: sharkpy.SharkContext, table: str, verb: str, whole: float,
     rebuilds, during, right = [], [], True
     for _ in range(runs):
         blocks = _blocks(context, table)
-        # Neighbours, as the loss of an executor takes them: those of a task go together.
+        # Adjacent blocks, as when an executor is lost: all blocks of a task are lost together.
         blocks = blocks[: len(blocks) // 2]
         _lose(blocks)
         rebuilds.append(_seconds(lambda lost=blocks: context.table_cache.repair(lost)))  # type: ignore[misc]

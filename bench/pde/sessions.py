@@ -1,9 +1,9 @@
 """16 sessions on one engine, each running short and long queries in turn: the time that short queries wait.
 
 TPC-H at scale 1 in memory. A session draws a short query (a point, a pruned range, a small aggregate) four times out of
-five, else a long one, with no pause between two. Each short query is compared with its own median alone, on the same
-engine before the others come. Sessions come in one after the other; only queries that start once all are there count.
-The first second in which all 16 come at once, each with a first statement, is a figure of its own.
+five, else a long one, with no pause between two. Each short query is compared with its own median without other load,
+on the same engine before the other sessions come. Sessions come in one after the other; only queries that start once
+all are there count. The first second in which all 16 come at once, each with a first statement, is a figure of its own.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def run_sessions(context: SharkContext, long: list[str], seconds: float, ramp: f
         time.sleep(ramp * place / SESSIONS)
         session = context.new_session()
         while (now := time.monotonic()) < end:
-            # Runs of the ramp are seen by nobody.
+            # Runs of the ramp are not counted.
             into = seen[place] if now >= start else Seen()
             if generator.random() < SHORT_SHARE:
                 number = generator.randrange(len(SHORT))

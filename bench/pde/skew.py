@@ -1,10 +1,10 @@
 """A join of events with Zipf(1.5)-distributed keys, on two task slots, with and without `shark.skew`.
 
 `details` has a row for each key, and more for the keys that are hot (by Zipf's law with exponent 2.5): so the hottest
-key makes most of the work. In both cases buckets are packed by measured bytes. Packing alone evens out the rows that a
-heavy key adds to a bucket, but not the rows that it makes. The timed query is the join, neither side broadcast, under
-an aggregate; the tables are in memory. CPU seconds are those of the tasks' processes: other load of the machine does
-not show.
+key makes most of the work. In both cases buckets are packed by measured bytes. Packing by itself evens out the rows
+that a heavy key adds to a bucket, but not the rows that it makes. The timed query is the join, neither side broadcast,
+under an aggregate; the tables are in memory. CPU seconds are counted in the tasks' processes, so other load of the
+machine does not show.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sharkpy.execution.tasks.collectors.row_window import Window
 EVENTS = 3_000_000
 KEYS = 400_000
 HOT_DETAILS = 1200
-"""Rows of `details` beside one for each key."""
+"""Rows of `details`, in addition to one for each key."""
 QUERY = "SELECT count(*), sum(e.amount), max(d.price) FROM events e JOIN details d ON e.k = d.k"
 CONF: dict[str, Any] = {
     "shark.placement.driver": False,

@@ -2,7 +2,7 @@
 `shark.skew`.
 
 Without it all rows of a group are moved to one task. `kind` has few values and `visitor` nearly as many as there are
-rows: equal values of `kind` meet in the map stage already, equal values of `visitor` only behind the exchange. The
+rows: equal values of `kind` meet in the map stage already, equal values of `visitor` only after the exchange. The
 table is in memory. Tasks are compared by the rows that they read and by the CPU seconds of their processes.
 """
 
@@ -87,7 +87,7 @@ def _compared(context: Any, name: str, query: str, runs: int) -> list[Figure]:
 
 
 def _timed(context: Any, query: str, is_on: bool, runs: int) -> tuple[float, StageProfile, list[tuple[object, ...]]]:
-    """Median of the seconds, the stage behind the first exchange, and the answer; the first run warms up."""
+    """Median of the seconds, the stage after the first exchange, and the answer; the first run warms up."""
     context.sql(f"SET shark.skew={str(is_on).lower()}").fetchall()
     seconds = []
     for _ in range(runs + 1):

@@ -1,4 +1,4 @@
-"""TPC-DS's data maintenance (chapter 5 of its specification) beside DuckDB: one kind of tables a file."""
+"""TPC-DS's data maintenance (chapter 5 of its specification), compared with DuckDB: one kind of tables a file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Refreshes of TPC-DS on sharkpy and on DuckDB, in turn: their times, and whether both have the same rows afterwards.
 
-A refresh loads its staging tables, runs the functions that insert, then those that delete, each with three ranges of
-dates. Statements are HiveQL; DuckDB runs them translated, over a database file.
+A refresh loads its staging tables, runs the functions that insert, then the functions that delete, each with three
+ranges of dates. Statements are HiveQL; DuckDB runs them translated, over a database file.
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ class RefreshedTables:
         return seconds
 
     def ours(self, sql: str) -> pa.Table:
-        """Answer of sharkpy alone."""
+        """Answer of sharkpy, without DuckDB."""
         return self._ours.run(sql)
 
     def differences(self) -> list[str]:
-        """Changed tables whose rows are not exactly those that DuckDB has."""
+        """Changed tables whose rows differ from DuckDB's."""
         return [table for table in TOUCHED if not self._is_same(table)]
 
     def query_differences(self, seconds: list[float] | None = None) -> list[str]:

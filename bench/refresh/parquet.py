@@ -1,4 +1,4 @@
-"""Tables of Parquet files: a DELETE writes the files anew whose rows it removes."""
+"""Tables of Parquet files: a DELETE rewrites the files from which it removes rows."""
 
 from __future__ import annotations
 

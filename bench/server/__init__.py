@@ -1,4 +1,4 @@
-"""Measurements of HiveServer2, beside Spark's own: one file each, in the table below."""
+"""Measurements of HiveServer2, compared with Spark's own: one file each, in the table below."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""100 connections that ask short queries of TPC-H at scale 1 in memory, at once; and one beside one long query.
+"""100 connections that ask short queries of TPC-H at scale 1 in memory, at once; and one connection during one long
+query.
 
 The clients are four processes with compiled codecs. Every text is new: its numbers are drawn, the same for both
-servers. The time of a short query beside a long one is compared with the median of its kind alone.
+servers. The time of a short query during a long one is compared with the median of its kind without other load.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ TIMES_FASTER, TIMES_SLOWER = 5, 5
 ALONE_RUNS = 100
 BESIDE_SECONDS = 15.0
 RAMP_SECONDS = 3.0
-"""Time beside the long query in which starting queries are not counted."""
+"""Time from the start of the long query during which short queries are not counted."""
 
 
 def measure(runs: int) -> list[Figure]:  # noqa: ARG001 - their number is fixed

@@ -1,6 +1,6 @@
 """A million rows (bigint, string, double) of a table in memory, fetched with unchanged PyHive and impyla.
 
-Both servers answer the same client code with its default fetch sizes. The time of the client alone is measured on
+Both servers answer the same client code with its default fetch sizes. The time of the client itself is measured on
 recorded answers, which another process sends as fast as they are requested.
 """
 

@@ -2,7 +2,7 @@
 
 `python -m bench.server.raw_client PORT` reads lists of queries, one a connection, as JSON from its first line; once all
 are connected it says "ready", and begins at its second line. Its answer: [query's number, start, seconds] of each query
-that was answered, and the errors. Moments are those of the machine's monotonic clock.
+that was answered, and the errors. Times come from the machine's monotonic clock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recorded answers of a server on one SASL connection, replayed to a client, to measure the client alone.
+"""Recorded answers of a server on one SASL connection, replayed to a client, to measure only the client.
 
 Clients call one after another and never look at the call's number, so the n-th frame answers the n-th request.
 """

@@ -1,4 +1,4 @@
-"""Data of unusual shapes, beside DuckDB: one group of shapes a file, in the table below."""
+"""Data of unusual shapes, compared with DuckDB: one group of shapes a file, in the table below."""
 
 from __future__ import annotations
 

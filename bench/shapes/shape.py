@@ -61,7 +61,7 @@ class Step:
 
 
 def figures(shapes: Sequence[Shape], runs: int, scale: float) -> list[Figure]:
-    """What `measure` of each module gives."""
+    """Return the result of `measure` of each module."""
     found, steps = list[Figure](), list[Step]()
     for shape in shapes:
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
@@ -111,7 +111,7 @@ def run(shape: Shape, size: int, folder: Path, runs: int) -> Iterator[Step]:
 
 
 def _warm_up(context: sharkpy.SharkContext, folder: Path) -> None:
-    """What the first statements of a process cost is not measured here."""
+    """Run the first statements of a process, whose cost is not measured here."""
     duckdb.execute(f"COPY (SELECT range AS k, 'k' || range AS s FROM range(1000)) TO '{folder}/warm.parquet'")
     context.sql("CREATE TABLE warm TBLPROPERTIES ('shark.cache' = 'MEMORY') AS SELECT 1 AS k, 'x' AS s").close()
     for source in ("warm", f"'{folder}/warm.parquet'"):
@@ -119,7 +119,7 @@ def _warm_up(context: sharkpy.SharkContext, folder: Path) -> None:
 
 
 def _files(shape: Shape, size: int, folder: Path, duck: duckdb.DuckDBPyConnection) -> str:
-    """Where the rows are, as both engines name it in a query."""
+    """Source of the rows, as both engines name it in a query."""
     duck.execute(f"CREATE TABLE made AS {shape.rows(size)}")
     if not shape.files:
         duck.execute(f"COPY made TO '{folder}/made.parquet'")

@@ -1,4 +1,4 @@
-"""Measurements of streams and continuous tables, beside peers where they have the like."""
+"""Measurements of streams and continuous tables, compared with peers if they have the feature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backlog of a topic into counts of ads that are kept up to date: records a second, beside a bare consumer."""
+"""A backlog of a topic into counts of ads that are kept up to date: records a second, compared with a bare consumer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench.streaming.topic import TOPIC, topic_of_events
 from bench.streaming.workloads import WORKLOADS
 
 _WANTED = {BARE: 0.7}
-"""Least ratio of sharkpy's rate to that of each peer."""
+"""Least ratio of sharkpy's rate to each peer's rate."""
 
 
 def measure(runs: int, scale: float = 1.0) -> list[Figure]:

@@ -1,4 +1,4 @@
-"""A backlog is worked off: rows a second of a continuous table, beside peers over the same files or topic."""
+"""A backlog is worked off: rows a second of a continuous table, compared with peers over the same files or topic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.streaming.engines import ENGINES
 from bench.streaming.events import EVENTS, FILES, FORM_NAMES, events
 
 _WANTED = {"DuckDB, one batch": 0.8, "ClickHouse's view (chDB)": 1.0, "Spark Structured Streaming": 3.0}
-"""Least ratio of sharkpy's rate to that of each peer."""
+"""Least ratio of sharkpy's rate to each peer's rate."""
 
 
 def append_figures(form: str, runs: int, scale: float) -> list[Figure]:
@@ -55,5 +55,5 @@ def compared(
 
 
 def _alike(text: str) -> str:
-    """Text without what engines write differently: the zeros behind a fraction of a second."""
+    """Text without the trailing zeros of a fraction of a second, which engines write differently."""
     return str(datetime.datetime.fromisoformat(text)) if ":" in text else text

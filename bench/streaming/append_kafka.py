@@ -1,4 +1,4 @@
-"""A backlog of a topic into a continuous table: records a second, beside a bare consumer and Spark."""
+"""A backlog of a topic into a continuous table: records a second, compared with a bare consumer and Spark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench.streaming.kafka_engines import ENGINES
 from bench.streaming.topic import TOPIC, topic_of_events
 
 _WANTED = {"a bare consumer": 0.7, "Spark Structured Streaming": 2.0}
-"""Least ratio of sharkpy's rate to that of each peer."""
+"""Least ratio of sharkpy's rate to each peer's rate."""
 
 
 def measure(runs: int, scale: float = 1.0) -> list[Figure]:

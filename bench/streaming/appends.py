@@ -1,5 +1,6 @@
-"""Many small appends to one table, 2,000 rows at a time: what one takes, and a query of all rows and one of the newest
-behind it, on the way beside the first ones; at the end a scan beside that of a table loaded at once.
+"""Many small appends to one table, 2,000 rows at a time. The times of an append, of a query of all rows after it, and
+of a query of the newest rows are compared with the times after the first appends. At the end, a scan is compared with a
+scan of a table that was loaded at once.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ APPENDS = int(os.environ.get("SHARKPY_APPENDS", "2500"))
 """Appends to each table: 2,500 take minutes; 100,000 take hours."""
 MOST = 1.5
 _FIRST, _MEASURED = 10, 30
-"""The first appends load code and start threads. Behind them, and behind ten times as many each, some are measured."""
+"""The first appends load code and start threads. Some appends are measured after them, and after each tenfold number.
+"""
 _NEWEST = 10
 """Appends whose rows the query of the newest ones counts."""
 _ROWS = "SELECT id AS k, id % 7 AS g, concat('text ', id % 100) AS s, current_timestamp() AS at FROM source"
@@ -72,7 +74,7 @@ def _appended(what: str, properties: str, number: int, runs: int) -> list[Figure
 
 
 def _begins(number: int) -> list[int]:
-    """Appends behind which is measured; the last ones end with append `number`."""
+    """Numbers of appends after which a measurement begins; the last measurement ends with append `number`."""
     last = number - _MEASURED
     begins = [_FIRST]
     while 10 * begins[-1] + _MEASURED < last:
@@ -82,7 +84,7 @@ def _begins(number: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Medians of some appends and of the queries behind them, in seconds."""
+    """Medians of some appends and of the queries after them, in seconds."""
 
     append: float
     query: float

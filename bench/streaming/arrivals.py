@@ -24,14 +24,14 @@ _LONGEST_WAIT = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Files that wait beside the stream's folder. `ends`: the last number of each, in their order."""
+    """Files that wait in a folder next to the stream's. `ends`: the last number of each, in their order."""
 
     paths: tuple[Path, ...]
     ends: tuple[int, ...]
 
 
 def prepare(folder: Path, first: int, rows_a_second: int, seconds: float) -> Prepared:
-    """Write the files of so many seconds; `first`: the first number."""
+    """Write the files of a number of `seconds`; `first`: the first number."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = max(1, int(rows_a_second * INTERVAL_SECONDS))
     paths, ends = [], []

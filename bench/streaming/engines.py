@@ -42,7 +42,7 @@ def sharkpy_table(stream: str, folder: str) -> Answer:
         return seconds, texts(context.sql(f"SELECT {CHECK} FROM t").fetchall()[0])
 
 
-def duckdb_append(form: str, source: Path, folder: str) -> Answer:  # noqa: ARG001  its table is in memory alone
+def duckdb_append(form: str, source: Path, folder: str) -> Answer:  # noqa: ARG001  its table is only in memory
     """One batch into a table in memory: the limit, not a stream."""
     import duckdb
 

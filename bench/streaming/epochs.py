@@ -1,5 +1,5 @@
-"""Many small epochs, one behind the other: time, memory, open files, log and catalog on the way, and a scan at the end
-beside one of a table that was loaded at once.
+"""Many small epochs, one after the other: time, memory, open files, log and catalog on the way. At the end, a scan is
+compared with a scan of a table that was loaded at once.
 """
 
 from __future__ import annotations

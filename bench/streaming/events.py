@@ -24,7 +24,7 @@ COLUMNS = {
     "ip": "STRING",
 }
 CHECKS = ("count(*)", "sum(user_id)", "sum(campaign_id)", "min(event_time)", "max(event_time)", "count(DISTINCT ip)")
-"""What all engines have to answer alike."""
+"""Aggregates for which all engines must have the same answer."""
 _ROWS = """
 SELECT (hash(i) % 1000000)::BIGINT AS user_id,
   (hash(i + 1) % 100000)::BIGINT AS page_id, (hash(i + 2) % 1000)::BIGINT AS campaign_id,

@@ -1,5 +1,6 @@
 """Time from a file's arrival until another connection sees its rows in a continuous table: at 1,000 and 200,000 rows a
-second, alone and while four sessions query the table ten times a second each; and what these wait with and without it.
+second, without queries and while four sessions query the table ten times a second each; and what these wait with and
+without it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SECONDS = 20.0
 SESSIONS, PAUSE = 4, 0.1
 MOST_SLOWER = 1.5
 _WARM_UP = 2.0
-"""Seconds of arrivals before those that count."""
+"""Seconds of arrivals that are not counted."""
 _QUERY = "SELECT user_id % 10, count(*), sum(price) FROM arrived GROUP BY user_id % 10"
 _RATES = (
     (1_000, None, 50),

@@ -62,7 +62,7 @@ def kept_of_stream(workload: Workload, stream: str, folder: str) -> Answer:
         return time.perf_counter() - start, answer
 
 
-def duckdb_kept(workload: Workload, form: str, source: Path, folder: str) -> Answer:  # noqa: ARG001  in memory alone
+def duckdb_kept(workload: Workload, form: str, source: Path, folder: str) -> Answer:  # noqa: ARG001  only in memory
     """The answer once, over everything."""
     import duckdb
 

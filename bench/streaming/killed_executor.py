@@ -1,5 +1,5 @@
-"""What an executor that is killed costs a query with state: the epoch that meets it, and the first question after it,
-beside those before, on a cluster of two executors.
+"""Cost of a killed executor for a query with state: the epoch during the kill, and the first query after it, compared
+with earlier ones, on a cluster of two executors.
 """
 
 from __future__ import annotations

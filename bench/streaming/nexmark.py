@@ -1,5 +1,5 @@
 """Nexmark: seconds in which each of its queries works off a backlog of events, in two epochs, as a continuous table in
-memory whose answer is read; beside the same query over all events at once.
+memory whose answer is read. Compared with the same query over all events at once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _figure(what: str, kept: float, at_once: float, *, is_key: bool = False) -> 
 
 
 def _asked(context: sharkpy.SharkContext, one: Query) -> tuple[float, float]:
-    """Seconds until the answer was read, and those of the query over all events."""
+    """Seconds until the answer was read, and seconds of the query over all events."""
     start = time.perf_counter()
     kept = _checks(context, one.answer)
     seconds = time.perf_counter() - start

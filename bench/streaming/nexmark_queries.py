@@ -19,7 +19,7 @@ MARK = "WATERMARK FOR dateTime AS dateTime - INTERVAL 4 SECONDS"
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`clauses` are those of its continuous table."""
+    """A query of Nexmark; `clauses` belong to its continuous table."""
 
     name: str
     clauses: str
@@ -33,7 +33,7 @@ class Query:
 
     @property
     def answer(self) -> str:
-        """The rows of its table that are compared with those of `batch`."""
+        """Query of the table's rows that are compared with the rows of `batch`."""
         if self.name == "q12":
             return f"SELECT bidder, sum(bids) AS bids FROM {self.name} GROUP BY bidder"
         return f"SELECT * FROM {self.name}"

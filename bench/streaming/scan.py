@@ -1,4 +1,4 @@
-"""Scan of a table that grew by small appends, beside the same rows in a table that was loaded at once."""
+"""Scan of a table that grew by small appends, compared with the same rows in a table that was loaded at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What state costs: small epochs by the size of the state, windows by their length, many queries of one stream, and a
+"""Cost of state: small epochs by the size of the state, windows by their length, many queries of one stream, and a
 session that begins with a large state.
 """
 
@@ -129,7 +129,7 @@ def _by_queries() -> list[Figure]:
 
 
 def _hot_keys(scale: float) -> list[Figure]:
-    """Epochs aggregate rows where they are, so no task has all rows of a key."""
+    """Each task aggregates the rows that it reads, so no task has all rows of a key."""
     number, rates = max(ROWS, int(10_000_000 * scale)), []
     chance = np.random.default_rng(3)
     for keys in (chance.integers(0, 1_000_000, number), np.minimum(chance.zipf(1.5, number), 1_000_000)):

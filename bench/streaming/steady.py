@@ -34,8 +34,8 @@ _GAINS = {
     "sessions": ("sum(n)", "count(*)"),
     "stream_join": ("count(*)", ""),
 }
-"""What a client asks of the answer, which grows with each row, and by how much the rows of a file let it grow; nothing
-for pairs, which are counted for the later one of their files.
+"""Aggregate of the answer that a client reads and that grows with each row, and the growth by the rows of a file. The
+growth is empty for pairs, which are counted for the later one of their files.
 """
 _PAIRS = """
 SELECT greatest(v.file, c.file) AS file, count(*) AS gain FROM sent v JOIN sent c
@@ -86,7 +86,7 @@ def _measured(pool: ProcessPoolExecutor, name: str, seconds: float) -> Figure:
 
 
 def _files(folder: Path, seconds: float) -> list[Path]:
-    """Files of the rows of so many milliseconds each, beside the stream's folder."""
+    """Files in a folder next to the stream's; each has the rows of one interval."""
     folder.mkdir()
     lines, rows = _lines(), int(RATE * arrivals.INTERVAL_SECONDS)
     paths = []
@@ -103,7 +103,7 @@ def _lines() -> Iterator[str]:
 
 
 def _ends(folder: Path, gain: str) -> list[int]:
-    """What a client sees when the rows of each file are in the answer."""
+    """Values that a client sees when the rows of each file are in the answer."""
     types = ", ".join(f"{name}: '{dtype.replace('STRING', 'VARCHAR')}'" for name, dtype in COLUMNS.items())
     files = f"read_json('{folder}/*.json', format = 'newline_delimited', columns = {{{types}}}, filename = true)"
     with duckdb.connect() as connection:

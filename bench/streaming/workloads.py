@@ -32,7 +32,7 @@ class Workload:
     query: str
     batch: str
     checks: tuple[str, ...]
-    """What all engines have to answer alike, over the rows of the answer."""
+    """Aggregates over the rows of the answer, for which all engines must have the same result."""
     spark_mode: str
     """Output mode of Structured Streaming in which one batch gives the whole answer."""
     view: View | None = None

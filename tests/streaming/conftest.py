@@ -1,4 +1,4 @@
-"""What the tests of streams share: a session, a folder of input, and one Kafka broker for those that do not end it."""
+"""Fixtures of the tests of streams: a session, a folder of input, and a Kafka broker for tests that do not stop it."""
 
 from __future__ import annotations
 

@@ -61,8 +61,8 @@ def definition(chance: random.Random) -> Definition:
 
 
 def windowed(chance: random.Random) -> Definition:
-    """A random query of windows, or sessions, that a watermark closes. For DuckDB `events` has a column more, `before`:
-    the watermark behind which a row has come, if any; and `mark` has that of now, as `w`.
+    """A random query of windows, or sessions, that a watermark closes. For DuckDB `events` has one more column,
+    `before`: the watermark when a row came, if any. `mark` has the current watermark, as `w`.
     """
     source = _source(chance, plain=1.0)
     keys = chance.sample(_KEYS, chance.randrange(3))

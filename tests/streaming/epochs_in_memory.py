@@ -1,5 +1,5 @@
 """Epochs of a continuous table in one DuckDB in memory: the engine's own plans of what an epoch adds, of folds and of
-the rows of the table, optimised and lowered as ever, without files, a catalog or commits.
+the rows of the table, optimised and lowered as usual, without files, a catalog or commits.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class EpochsInMemory:
     """Continuous table `t`, made by a statement over streams of events and the table `names`.
 
     1. An epoch reads the rows of DuckDB's relation `fresh`, whichever the stream.
-    2. DuckDB's table `state` has the rows that epochs have added: those of the state, or of a table without state its
-       own. `#epoch` has the number of the epoch, or of the last one of those that were folded.
+    2. DuckDB's table `state` has the rows that epochs have added: rows of the state, or, without a state, rows of the
+       table. `#epoch` has the number of the epoch, or of the last epoch of folded rows.
     3. DuckDB parses each text once, which takes a third of the time of an epoch.
     """
 
     def __init__(self, duck: duckdb.DuckDBPyConnection, statement: str, delays: Mapping[str, int | None]) -> None:
-        """`duck`: a prepared connection. `delays`: seconds by which the watermark of each stream is behind its latest
-        row; None: it has no watermark.
+        """`duck`: a prepared connection. `delays`: seconds from the watermark of each stream to its latest row; None:
+        the stream has no watermark.
         """
         self._duck = duck
         catalog, relations = MemoryCatalog(), {"names": "names"}
@@ -69,7 +69,7 @@ class EpochsInMemory:
         assert isinstance(read, LogicalPlan)
         (self._read,) = duck.extract_statements(_text_of(read, relations))
         self._folds = dict[bool, list[duckdb.Statement]]()
-        """By whether no rows are before those that are folded; none of a table without state."""
+        """Plans of folds; the key says if the folded rows are the first ones. Empty for a table without state."""
         part = rows.from_files("#fold")
         for is_first in (False, True) if rows.is_state else ():
             plans = bind_state_folds(command.text, part, catalog, _CONF, _DATABASE, is_first=is_first)

@@ -13,7 +13,7 @@ NUMBERS = "CREATE STREAM numbers (n BIGINT, s STRING) STORED AS JSONFILE FROM FO
 
 
 def put(folder: Path, name: str, rows: Iterable[Mapping[str, object]]) -> Path:
-    """Write a file beside its place, and move it there."""
+    """Write a file next to its place, and move it there."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -80,9 +80,9 @@ class KafkaTopic:
         return producer
 
     def committed(self, *, has_open: bool = False) -> list[Message]:
-        """All records that count, in the order of their partitions and offsets, as a consumer of transactions has them.
-        Where the topic `has_open` transactions, these and what is behind them are none; else it waits for their ends:
-        the broker writes them behind its answer.
+        """All committed records, in the order of their partitions and offsets, as a consumer of transactions reads
+        them. If the topic `has_open` transactions, their records and all later ones are left out. Else the method waits
+        for the ends of transactions, which the broker writes after its answer.
         """
         partitions = range(len(self.admin.list_topics(self.name, timeout=PATIENCE).topics[self.name].partitions))
         if not has_open:

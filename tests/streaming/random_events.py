@@ -87,11 +87,11 @@ class EventsInMemory:
     """Random epochs of a stream, in DuckDB, and the table `names`.
 
     Once epochs are shown, `events` has all rows up to the last one of them, with the number of their epoch and the
-    watermark `before` it; `fresh` has those of the last one, and `mark` the watermark after it.
+    watermark `before` it; `fresh` has the rows of the last one, and `mark` the watermark after it.
     """
 
     def __init__(self, chance: random.Random, duck: duckdb.DuckDBPyConnection, num_epochs: int, delay: int) -> None:
-        """The watermark is `delay` seconds behind the latest row."""
+        """The watermark is `delay` seconds before the latest row."""
         self._duck = duck
         bursts, rows, marks = Bursts(chance), list[Row](), list[datetime | None]([None])
         for epoch in range(1, num_epochs + 1):
@@ -132,7 +132,7 @@ def add_names(duck: duckdb.DuckDBPyConnection) -> None:
 
 
 class Watermark:
-    """Tells DuckDB the epoch of each row and the watermark that it has come behind, and the watermark of now."""
+    """Give DuckDB the epoch of each row, the watermark when the row came, and the current watermark."""
 
     def __init__(self, events: Events, delay: int) -> None:
         self._duck, self._delay = events.duck, timedelta(seconds=delay)
@@ -142,7 +142,7 @@ class Watermark:
         self._duck.execute("CREATE TABLE mark AS SELECT CAST(NULL AS TIMESTAMP) AS w")
 
     def end_epoch(self) -> None:
-        """The rows that have come since the last call are those of an epoch."""
+        """Make an epoch of the rows that have come since the last call."""
         execute = self._duck.execute
         self._epoch += 1
         text = "UPDATE events SET before = (SELECT w FROM mark), epoch = ? WHERE rowid >= ?"

@@ -15,9 +15,9 @@ _HALF = ("LEFT SEMI", "LEFT ANTI")
 
 
 def met(least: int, most: int, ahead: int) -> str:
-    """Whether DuckDB finds that the rows of a pair may match: the one of the earlier epoch was still kept in that of
-    the later one, and this did not come when none could match it. The watermark of the second stream is so many seconds
-    `ahead` of that of the first.
+    """Condition for DuckDB that the rows of a pair may match. The row of the earlier epoch was still in the state in
+    the later epoch, and the later row came when a match was still possible. The watermark of the second stream is
+    `ahead` seconds after the watermark of the first.
     """
     of_left = "greatest(e.before, o.before)"
     of_right = f"{of_left} + INTERVAL ({ahead}) SECOND"
@@ -45,7 +45,9 @@ def join(chance: random.Random, other: str, ahead: int) -> tuple[str, str]:
 
 
 def outer_join(chance: random.Random, other: str, ahead: int) -> tuple[str, str, str]:
-    """As `join`, with the clause EMIT: with APPEND, rows without a match are there when none may come in time."""
+    """Return what `join` does, and the clause EMIT. With APPEND, a row without a match appears when no match may come
+    in time.
+    """
     (bound, least, most), condition = chance.choice(_BOUNDS), chance.choice(_CONDITIONS)
     where, kind = chance.choice(("", " WHERE v > 0")), chance.choice(("LEFT", "RIGHT", "FULL", *_HALF))
     emit = chance.choice(("", "EMIT APPEND"))

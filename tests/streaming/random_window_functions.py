@@ -37,11 +37,11 @@ _RUNNING = (
     ("first_value(ts) OVER ({})", 1),
     ("max(d) OVER ({} RANGE UNBOUNDED PRECEDING)", 1),
     ("dense_rank() OVER ({})", 1),
-    # A double that lies between two hundredths is rounded by its digits here and by its bits in DuckDB.
+    # A double between two hundredths is rounded by its digits here and by its bits in DuckDB.
     ("CAST(round(CAST(avg(d) OVER ({}) AS DOUBLE) + 0.0012345, 2) AS DECIMAL(20,2))", 1),
     ("count(id) OVER ({} ROWS UNBOUNDED PRECEDING)", 1),
 )
-"""They keep something of each partition, too."""
+"""Functions of running rows, which also keep something of each partition."""
 
 
 _ROWS_AHEAD = (
@@ -50,7 +50,7 @@ _ROWS_AHEAD = (
     ("max(ts) OVER ({} ROWS BETWEEN 1 PRECEDING AND 3 FOLLOWING)", 3),
     ("min(ts) OVER ({} ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)", 2),
 )
-"""With the rows that have to come behind those of a row's time."""
+"""Functions, with the number of rows that have to come after the rows of a row's time."""
 
 
 def definition(chance: random.Random) -> tuple[str, str, bool]:
@@ -74,7 +74,7 @@ def definition(chance: random.Random) -> tuple[str, str, bool]:
     passed = f"ts + INTERVAL {max((seconds for _, seconds in ahead), default=0)} SECOND < (SELECT w FROM mark)"
     duck = f"SELECT {own}, {items} FROM events{both}"
     if rows_ahead:
-        # Rows of one time wait for those behind the last of them.
+        # Rows of one time wait for the rows after the last of them.
         inner = f"{items}, lead(ts, {max(number for _, number in rows_ahead)}) OVER ({over}) AS following"
         of_time = f"OVER ({over} RANGE BETWEEN CURRENT ROW AND CURRENT ROW)"
         is_there = f"bool_and(coalesce(following < (SELECT w FROM mark), false)) {of_time} AS is_there"

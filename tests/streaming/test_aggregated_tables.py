@@ -1,4 +1,4 @@
-"""Continuous tables with state: after each epoch they give what their query gives of all that has come."""
+"""Continuous tables with state: after each epoch their rows equal the answer of their query over all rows so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes to folders wakes the queries that read it, and those that nothing comes to rest."""
+"""New files in folders wake the queries that read them; queries without new files sleep."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.waiting import until
 
 pytestmark = needs_events
 NEVER = {"shark.stream.poll.ms": 3_600_000}
-"""Nothing is found because somebody looks."""
+"""No file is found by polling."""
 
 
 def test_files_are_read_as_soon_as_they_come(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_who_is_told_what_comes_looks_seldom(
 
 
 def test_one_that_looks_lets_others_know(tmp_path: Path, folder: Path) -> None:
-    """Whoever hears of a file is not always the one that reads it."""
+    """The query that hears of a file is not always the query that reads it."""
     (folder / "one").mkdir(parents=True)
     (folder / "other").mkdir()
     before = num_watched()

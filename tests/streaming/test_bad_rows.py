@@ -1,4 +1,4 @@
-"""Records that do not parse: counted, and skipped to a table where the continuous query says so."""
+"""Records that do not parse: counted, and skipped to a table if the continuous query says so."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ FORMS = {
     ),
     "csv": ("USING csv", ["1,a", "2", 'x,"b"', "", '3,"c,d"', '4,"e,f', "5,g,h"], [1, 2, 6]),
 }
-"""Clauses of a stream with the columns n BIGINT and s STRING, lines, and the numbers of those that are bad."""
+"""Clauses of a stream with the columns n BIGINT and s STRING, lines, and the numbers of the bad lines."""
 
 
 @pytest.mark.variants(9)

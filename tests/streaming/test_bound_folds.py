@@ -38,7 +38,7 @@ def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
 
 @pytest.fixture
 def bound(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each time that a fold is bound, whether no rows are before those that are folded."""
+    """Whether the folded rows are the first ones, for each time that a fold is bound."""
     found = list[bool]()
     bind = state_fold.bind_state_folds
 
@@ -112,7 +112,7 @@ def test_another_table_of_a_join(context: sharkpy.SharkContext, folder: Path, bo
     make(context, NAMED)
     epochs(context, folder, NAMED, range(10))
     assert bound == [True]
-    # Other rows bind nothing anew.
+    # Other rows do not bind a fold again.
     context.sql("INSERT INTO names VALUES (7, 'h')")
     epochs(context, folder, NAMED, range(10, 16))
     assert bound == [True]
@@ -137,7 +137,7 @@ def test_another_stream(context: sharkpy.SharkContext, folder: Path, bound: list
 
 @pytest.mark.slow
 def test_rows_before_those_that_are_folded(context: sharkpy.SharkContext, folder: Path, bound: list[bool]) -> None:
-    """Behind a rollback there always are some."""
+    """After a rollback there are always rows before the folded ones."""
     query = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2"
     make(context, query)
     epochs(context, folder, query, range(10))

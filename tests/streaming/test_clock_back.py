@@ -22,7 +22,7 @@ KINDS = ["", "PARTITIONED BY (s)", "TBLPROPERTIES ('shark.cache' = 'MEMORY')"]
 
 @dataclass(slots=True)
 class Clock:
-    """The clock of the wall, as this process reads it: so many seconds beside the true one."""
+    """The wall clock, as this process reads it: `offset` seconds from the true time."""
 
     offset: float = 0.0
 
@@ -63,7 +63,7 @@ def test_epochs_of_a_folder(tmp_path: Path, folder: Path, clock: Clock, clauses:
 
 
 def test_rows_of_a_rate(tmp_path: Path, clock: Clock) -> None:
-    """Rows that have come do not come again, and none is left out, when the clock is where it was."""
+    """When the clock reaches the earlier time again, no row is repeated and no row is left out."""
 
     def reads(back: float) -> int:
         clock.offset = -back

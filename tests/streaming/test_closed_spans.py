@@ -187,7 +187,7 @@ def test_windows_that_are_taken_back(context: sharkpy.SharkContext, folder: Path
     context.sql("ALTER TABLE closed SET TBLPROPERTIES ('failOnDataLoss' = 'false')")
     context.sql("RESUME CONTINUOUS TABLE t")
     go_on(context)
-    # What was given stays given, and does not come again.
+    # Emitted rows stay, and are not emitted again.
     assert answer(context, "u") == before
     epoch(context, folder, 9, 90)
     go_on(context)

@@ -38,7 +38,7 @@ def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
 
 
 class Model:
-    """What a table of windows that are closed has to be, epoch by epoch."""
+    """Expected rows of a table of closed windows, epoch by epoch."""
 
     def __init__(self, size: int, slide: int, delay: int) -> None:
         self.size, self.slide, self.delay = size, slide, timedelta(seconds=delay)
@@ -175,14 +175,14 @@ def test_late_rows_that_are_refused(
 
 
 def test_sessions_are_given_when_they_are_closed(context: sharkpy.SharkContext, folder: Path) -> None:
-    """A session is closed behind its end, where a row in time can touch it no more; rows behind the watermark are late,
-    also those that are near a session that goes on.
+    """A session closes after its end, when no row in time can touch it. Rows before the watermark are late, even if
+    they are near an open session.
     """
     items, session = "k, session_window.start AS start, count(*) AS n", "session_window(ts, '10 seconds')"
     text = f"SELECT {items} FROM events GROUP BY k, {session}"
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND LATE ROWS TO late AS {text}")
 
-    # The watermark is 5 seconds behind the latest row.
+    # The watermark is 5 seconds before the latest row.
     found = []
     for number, seconds in enumerate([(0, 7), (22,), (12,), (23,), (21, 17, 9), (50,)]):
         epoch(context, folder, number, at(*seconds))
@@ -227,7 +227,7 @@ def test_the_least_of_several_watermarks(context: sharkpy.SharkContext, tmp_path
 def test_an_idle_stream_holds_nothing_back(
     context: sharkpy.SharkContext, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the clock; when it comes back, what was given stays."""
+    """The clock decides. When the stream comes back, emitted rows stay."""
     clock = [BEGIN.replace(tzinfo=UTC)]
     monkeypatch.setattr(StatementClock, "_read_clock", staticmethod(lambda: clock[0]))
     other = tmp_path / "other"
@@ -360,7 +360,7 @@ def test_windows_are_those_of_spark(
 def test_sessions_are_those_of_spark(
     context: sharkpy.SharkContext, spark_sql: SparkSession, tmp_path: Path, folder: Path
 ) -> None:
-    """But for rows behind the watermark by less than the gap: Structured Streaming does not call these late."""
+    """Except for rows before the watermark by less than the gap: Structured Streaming does not call these rows late."""
     items, session = "k, session_window.start AS start, count(*) AS n", "session_window(ts, '10 seconds')"
     text = f"SELECT {items} FROM events GROUP BY k, {session}"
     spark_stream(spark_sql, "events", folder)

@@ -1,4 +1,4 @@
-"""Columns of streams that are computed of others, and those that the paths of files tell."""
+"""Columns of streams that are computed from other columns, or come from the paths of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Continuous inserts: ordinary tables get the rows of a stream once, in whole epochs, beside what people write."""
+"""Continuous inserts: ordinary tables get the rows of a stream once, in whole epochs, next to the rows of other
+statements.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +182,7 @@ def test_a_target_gets_another_form(context: sharkpy.SharkContext, folder: Path)
 
 
 def test_a_target_moves(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
-    """Numbers of generations are those of a folder."""
+    """Each folder has its own numbers of generations."""
     make_stream(context, folder)
     make(context, "t")
     make(context, "there")

@@ -1,4 +1,4 @@
-"""Examples of the pages of docs/continuous run, and give what stands below them."""
+"""Examples of the pages of docs/continuous run, and return the answers below them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_first_page_lists_the_others() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links(page: Path) -> None:
-    """They name pages that are there, and headings of these."""
+    """Links lead to existing pages, and to headings in them."""
     for name, section in _LINK.findall(page.read_text()):
         headings = _HEADING.findall((page.parent / name).read_text())
         anchors = [re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings]

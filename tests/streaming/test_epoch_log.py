@@ -102,7 +102,7 @@ def test_an_epoch_that_begins_again_after_a_rollback(tmp_path: Path) -> None:
 
 
 def test_an_epoch_that_begins_after_others_have_ended_it(tmp_path: Path) -> None:
-    """Of two processes that run one query, one is behind: the catalog will not have its epoch."""
+    """One of two processes that run a query is late: the catalog will refuse its epoch."""
     log = EpochLog(str(tmp_path / "log"), 100)
     fill(log, 1, 2)
     log.begin(3, (("a", (2,), (3,)),), NAMES)

@@ -1,4 +1,4 @@
-"""What a step of a continuous query asks the catalog, and what others change in it meanwhile."""
+"""Catalog requests of a step of a continuous query, and changes of the catalog by other sessions meanwhile."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def query_of(context: sharkpy.SharkContext) -> ContinuousQuery:
 
 
 def make(context: sharkpy.SharkContext, folder: Path, query: str, clauses: str = NOW) -> None:
-    """Make a continuous table with one epoch, that is looked after by `step` alone."""
+    """Make a continuous table with one epoch; only `step` runs it."""
     put_numbers(folder, "000", [0])
     context.sql(f"CREATE CONTINUOUS TABLE t {clauses} AS {query}")
     with context.catalog.transaction():
@@ -204,7 +204,7 @@ def test_another_process_writes_or_takes_back_meanwhile(
         assert query_of(context).epoch == 2
         assert numbers(context) == [0]
         step(context)
-    # Behind a rollback to where the epoch began it counts as ever.
+    # After a rollback to the epoch's start, the epoch commits as usual.
     assert numbers(context) == [0, 1]
     assert query_of(context).epoch == epoch + 1
 
@@ -212,7 +212,7 @@ def test_another_process_writes_or_takes_back_meanwhile(
 def test_what_comes_behind_a_change_of_its_stream_is_read_by_it(
     context: sharkpy.SharkContext, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stream is altered while a step looks at it, and right behind that a file comes that the look still finds."""
+    """The stream is altered while a step looks at it. Then a file comes, which the same look still finds."""
     make(context, folder, "SELECT n FROM numbers")
     look = FolderReader._look
 
@@ -230,7 +230,7 @@ def test_what_comes_behind_a_change_of_its_stream_is_read_by_it(
 
 
 def test_tables_of_a_query_are_dropped_and_made_again(context: sharkpy.SharkContext, folder: Path) -> None:
-    """A query is bound anew when a name means another table; those that the definition knows by id have to be there."""
+    """A query is bound again when a name means another table. Tables that the definition knows by id have to exist."""
     context.sql("CREATE TABLE words AS SELECT 1 AS id, 'one' AS word")
     make(context, folder, JOINED)
     for number in (1, 2):

@@ -1,4 +1,4 @@
-"""Epochs of a query in one thread, one behind the other: as long as nobody else waits for it."""
+"""Epochs of a query in one thread, one after the other, as long as no other query waits for the thread."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def make_paused(context: sharkpy.SharkContext, folder: Path, names: list[str], t
         context.sql(f"PAUSE CONTINUOUS TABLE {name}")
     for number in range(NUM_FILES):
         put_numbers(folder, f"{number}", [number])
-    # Each begins anew.
+    # Each one starts again.
     until(lambda: not context.streams._known)
     return [context.catalog.table("default", name).continuous for name in names]
 

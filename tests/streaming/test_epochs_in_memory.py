@@ -1,5 +1,5 @@
-"""The algebra of epochs over random streams, without files: after each epoch, and after folds, the state gives what
-DuckDB finds in all rows that have come.
+"""The algebra of epochs over random streams, without files: after each epoch, and after folds, the state's answer
+equals DuckDB's over all rows so far.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _EPOCHS = 20
 
 @dataclass(frozen=True)
 class Table:
-    """Definition of a continuous table, in HiveQL and for DuckDB, which has the watermark where streams have one."""
+    """Definition of a continuous table, in HiveQL and for DuckDB, whose text has the watermark if a stream has one."""
 
     hive: str
     duck: str
     clauses: str = ""
     delays: Mapping[str, int | None] = field(default_factory=lambda: {"events": None})
-    """Seconds by which the watermark of each stream is behind its latest row; None: it has no watermark."""
+    """Seconds from the watermark of each stream to its latest row; None: the stream has no watermark."""
     counts_late: bool = False
     """Whether the state has the number of all rows that came too late."""
 
@@ -64,7 +64,7 @@ def _window_functions(chance: random.Random) -> Table:
 
 
 def run(duck: duckdb.DuckDBPyConnection, chance: random.Random, table: Table) -> None:
-    """Compare the table's rows after each epoch, and perhaps a fold, with those of DuckDB."""
+    """Compare the table's rows after each epoch, and perhaps a fold, with DuckDB's rows."""
     events = EventsInMemory(chance, duck, _EPOCHS, table.delays["events"] or 0)
     epochs = EpochsInMemory(duck, f"CREATE CONTINUOUS TABLE t {table.clauses} AS {table.hive}", table.delays)
     (expected,) = duck.extract_statements(table.duck)

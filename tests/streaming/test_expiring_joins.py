@@ -1,4 +1,4 @@
-"""Joins of streams whose times are bounded: rows are kept as long as the watermarks say that others may match them."""
+"""Joins of streams whose times are bounded: rows are kept as long as, by the watermarks, later rows may match."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_bounds_that_keep_a_side_for_ever(context: sharkpy.SharkContext, folder:
 @pytest.mark.slow
 @pytest.mark.parametrize("emit", ["", "EMIT APPEND"])
 def test_a_stream_that_is_ahead(context: sharkpy.SharkContext, tmp_path: Path, folder: Path, emit: str) -> None:
-    """Rows in time of the other one find those that wait for them."""
+    """Rows of the other stream that are in time find the rows that wait for them."""
     make_stream(context, folder)
     other = tmp_path / "other"
     other.mkdir()
@@ -196,7 +196,7 @@ def test_a_stream_that_is_ahead(context: sharkpy.SharkContext, tmp_path: Path, f
 def test_alike_rows_of_two_epochs_have_matches_of_their_own(
     context: sharkpy.SharkContext, tmp_path: Path, folder: Path
 ) -> None:
-    """Also where no watermark has moved between them: the other stream is ahead, and keeps no row waiting for them."""
+    """The same holds if no watermark has moved between them: the other stream is ahead, and keeps no row for them."""
     make_stream(context, folder)
     other = tmp_path / "other"
     other.mkdir()
@@ -251,7 +251,9 @@ def test_an_idle_stream_holds_nothing_back(
 
 
 def test_a_row_without_a_match_is_given_when_none_may_come(context: sharkpy.SharkContext, folder: Path) -> None:
-    """Alike rows count alone: one that came behind the watermark has no match, though one that came in time has."""
+    """Equal rows are matched one by one: a row that came after its watermark has no match, though an equal row in time
+    has.
+    """
     columns = "k STRING, ts TIMESTAMP, WATERMARK FOR ts AS ts"
     context.sql(f"CREATE STREAM seen ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
     condition = "e.k = o.k AND o.ts > e.ts AND o.ts BETWEEN e.ts AND e.ts + INTERVAL '5' SECOND"

@@ -1,4 +1,4 @@
-"""EXPLAIN of continuous queries: what is read when, by which operators, and where it goes; ANALYZE runs the epochs."""
+"""EXPLAIN of continuous queries: the input of each epoch, the operators and the targets; ANALYZE runs the epochs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the first epoch of a process imports."""
+"""Imports of the first epoch of a process."""
 
 from __future__ import annotations
 

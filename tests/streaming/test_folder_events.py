@@ -60,7 +60,7 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class Reading:
-    """What a stream has read: files by their names, with numbers in the order in which they were found."""
+    """Files that a stream has read, by name, with numbers in the order in which they were found."""
 
     def __init__(self, events: FolderEvents, folder: Path, owner: str = "stream") -> None:
         self.folder = folder
@@ -87,13 +87,13 @@ def put(folder: Path, name: str) -> Path:
 
 
 def deafen(events: FolderEvents) -> None:
-    """Let nobody hear what has happened up to now, as if another machine had done it."""
+    """Drop the events so far, as if another machine had made the changes."""
     assert events._inotify is not None
     assert list(events._inotify.events())
 
 
 def reading_of(events: FolderEvents, folder: Path, owner: str = "stream") -> Reading:
-    """What has read two files, of one of which it was told."""
+    """Return a reading of two files; an event announced one of them."""
     reading = Reading(events, folder, owner)
     folder.mkdir(exist_ok=True)
     put(folder, f"{owner} 1")
@@ -172,7 +172,7 @@ def test_changes_that_nobody_tells_are_found(events: FolderEvents, tmp_path: Pat
 def test_a_file_that_nobody_tells_of_is_found_in_time(
     events: FolderEvents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It came at the same time as another one, so the folder's time says nothing."""
+    """The file came at the same time as another one, so the folder's time has not changed."""
     reading, folder = reading_of(events, tmp_path / "in"), tmp_path / "in"
     before = folder.stat()
     put(folder, "a")
@@ -245,7 +245,7 @@ def test_folders_come_and_go(events: FolderEvents, tmp_path: Path) -> None:
 
 
 def test_a_folder_in_the_place_of_another(events: FolderEvents, tmp_path: Path) -> None:
-    """The path leads over a link to another folder, of whose changes nobody tells."""
+    """The path is a link, which then leads to another folder; no event announces the change of the link."""
     reading_of(events, tmp_path / "one")
     (tmp_path / "in").symlink_to(tmp_path / "one")
     reading = Reading(events, tmp_path / "in", "linked")
@@ -276,7 +276,7 @@ def test_several_watch_one_folder(events: FolderEvents, told: list[str], tmp_pat
     assert num_watched() == before + 1
     put(folder, "b")
     assert other.look() == ["b"]
-    # Who looks again has another watch.
+    # The next look makes another watch.
     assert one.look() == ["b"]
     assert not events.tells("one")
     put(folder, "c")
@@ -344,7 +344,7 @@ def test_the_system_has_no_more_to_give(
 
 
 def test_what_is_heard_while_others_look(events: FolderEvents, told: list[str], tmp_path: Path) -> None:
-    """Whoever hears it, each owner learns once that there is news, and finds it later."""
+    """Any reading may receive the event. Its owner is notified once that there is news, and finds the file later."""
     one, other = (reading_of(events, tmp_path / name, name) for name in ("one", "other"))
     told.clear()
     put(tmp_path / "other", "a")
@@ -460,7 +460,7 @@ _ACTIONS = (
 def test_whatever_happens_all_files_are_found(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, int]], most_names: int
 ) -> None:
-    """Each once; those that are being written are not."""
+    """Each file is found once; unfinished files are not found."""
     root = tmp_path_factory.mktemp("model")
     try:
         with pytest.MonkeyPatch.context() as patch, closing(FolderEvents(lambda _: None)) as events:

@@ -29,7 +29,7 @@ from tests.waiting import until
 
 
 class Snapshot:
-    """What a reader gives to an epoch."""
+    """Input that a reader returns to an epoch."""
 
     def __init__(self) -> None:
         self.files: list[str] = []
@@ -46,7 +46,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 @pytest.fixture(params=["listed", "told"])
 def events(request: pytest.FixtureRequest) -> Iterator[FolderEvents | None]:
-    """What tells of the files that come; None: folders are listed."""
+    """Source of events about new files; None: folders are listed."""
     if request.param == "listed":
         yield None
         return
@@ -108,7 +108,7 @@ def test_files_have_numbers_in_the_order_of_their_times(
 
 
 def test_two_processes_find_the_same_files(tmp_path: Path, catalog: Catalog) -> None:
-    """Each file has one number, whoever finds it first; and both read the same."""
+    """Each file has one number, whichever process finds it first, and both processes read the same rows."""
     folder = tmp_path / "in"
     with closing(Catalog(tmp_path / "w")) as another:
         one, other = reader_of(catalog, folder), reader_of(another, folder)
@@ -210,7 +210,7 @@ def test_what_is_not_whole_or_not_a_file_is_left_alone(
     (folder / "links").symlink_to(secret.parent)
     os.mkfifo(folder / "pipe")
     assert look(reader) == reader_of(catalog, folder).look() == (0,)
-    # Its name is that of a file, and leads to another folder now.
+    # The path had a file before; now it leads to another folder.
     put_numbers(folder, "below/secret", [1])
     assert look(reader) == (1,)
     (folder / "below").rename(tmp_path / "below")
@@ -393,7 +393,7 @@ def test_what_a_look_has_found_that_failed_is_found_again(
 
 
 def test_a_transaction_may_ask_for_the_first_file_while_a_look_waits_for_it(tmp_path: Path, catalog: Catalog) -> None:
-    """As a rollback does, while another query of the stream is looked after."""
+    """A rollback does so while the engine looks at another query of the stream."""
     folder = tmp_path / "in"
     put_numbers(folder, "a", [1])
     reader = reader_of(catalog, folder)

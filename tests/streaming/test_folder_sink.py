@@ -1,4 +1,4 @@
-"""Continuous sinks into folders: who takes each file once has each row once."""
+"""Continuous sinks into folders: a reader that takes each file once has each row once."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_an_epoch_comes_once_a_minute(context: sharkpy.SharkContext, folder: Pat
 def test_a_failure_between_commit_and_files(
     context: sharkpy.SharkContext, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What counts is shown later, with no further epoch."""
+    """Committed rows are shown later, without a further epoch."""
     make_stream(context, folder)
     out, taker = tmp_path / "out", Taker(tmp_path / "out")
     failures: list[int] = []

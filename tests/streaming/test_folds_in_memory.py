@@ -35,7 +35,7 @@ BY_KEY = "SELECT k, c FROM t ORDER BY k"
 
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Folders that were listed, and files that were loaded into memory by who reads a table."""
+    """Folders that were listed, and files that a reader of a table loaded into memory."""
     found = list[str]()
     names, load = layout.names_in, TableVersions.load
 
@@ -84,7 +84,7 @@ def folds(context: sharkpy.SharkContext) -> set[str]:
 
 
 def counts(num_epochs: int) -> list[tuple[object, ...]]:
-    """Rows of the table after so many epochs of one number each, from 0 on."""
+    """Rows of the table after `num_epochs` epochs of one number each, from 0 on."""
     even = (num_epochs + 1) // 2
     return [(0, even), *([(1, num_epochs - even)] if num_epochs > 1 else [])]
 
@@ -161,7 +161,7 @@ def test_other_blocks_stay_as_they_are(tmp_path: Path, folder: Path, monkeypatch
 def test_readers_go_on_while_a_fold_is_made_and_placed(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They wait for no lock, and their rows are those of the epoch that has counted."""
+    """Readers wait for no lock, and read the rows of the last committed epoch."""
     made, publish = FoldedBlocks.make, FoldedBlocks.publish
     answers = list[list[tuple[object, ...]]]()
     with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
@@ -191,7 +191,7 @@ def test_readers_go_on_while_a_fold_is_made_and_placed(
 
 
 def test_a_reader_beside_epochs_and_folds(tmp_path: Path, folder: Path) -> None:
-    """Each answer is that of some epoch, and none is of one before the last."""
+    """Each answer has the rows of one epoch, and no answer is older than the answer before it."""
     with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
         make(context, folder, clauses="")
         seen, failures, is_over = [0], list[object](), threading.Event()
@@ -307,7 +307,7 @@ def test_versions_and_rollbacks_beside_folds(tmp_path: Path, folder: Path) -> No
 
 @pytest.mark.slow
 def test_folds_of_blocks_that_were_merged(tmp_path: Path, folder: Path) -> None:
-    """Blocks have rows of epochs that are kept beside rows of others: folds wait until they can take them whole."""
+    """Blocks have rows of kept epochs next to rows of other epochs: folds wait until they can take whole blocks."""
     some = {"shark.stream.kept.epochs": 12, "shark.compaction.min.blocks": 2}
     with sharkpy.connect("local[2]", tmp_path / "w", **some) as context:
         make(context, folder)

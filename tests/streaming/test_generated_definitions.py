@@ -22,7 +22,7 @@ _EPOCHS = 12
 
 
 class Warehouse:
-    """A warehouse, whose session may end and begin anew."""
+    """A warehouse, whose session may end and start again."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -34,7 +34,7 @@ class Warehouse:
 
 
 def check(warehouse: Warehouse, events: Events, given: Definition) -> list[str]:
-    """The table's rows are those of the query over the whole stream, and of DuckDB."""
+    """Check that the table's rows equal the answers of the query over the whole stream, and of DuckDB."""
     found = canonical(rows(warehouse.context, "SELECT * FROM t"))
     assert found == canonical(rows(warehouse.context, given.hive)), given.hive
     assert found == canonical(events.duck.execute(given.duck).fetchall()), given.duck

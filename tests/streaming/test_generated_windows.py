@@ -1,5 +1,5 @@
-"""Random windows over random streams: after each epoch a table has those that its watermark has closed, of rows that
-came in time, by DuckDB; and a stream of them has brought each once.
+"""Random windows over random streams: after each epoch a table has the windows that its watermark has closed, over the
+rows in time, as DuckDB computes them. A stream of the table has brought each window once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _EPOCHS = 14
 def each_epoch(
     warehouse: Warehouse, events: Events, mark: Watermark, given: tuple[str, str], *, is_appended: bool
 ) -> Iterator[list[str]]:
-    """Rows of the table `t` after each epoch: those of its query, in HiveQL and for DuckDB, by DuckDB. `is_appended`:
-    those that were given stay.
+    """Return the rows of the table `t` after each epoch, as DuckDB computes them. The query is in HiveQL and for
+    DuckDB. `is_appended`: emitted rows stay.
     """
     chance, (hive, duck), before = events.chance, given, list[str]()
     for _ in range(_EPOCHS):

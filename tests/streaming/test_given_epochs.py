@@ -49,7 +49,7 @@ def each_look_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def lowered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Labels of the plans that were lowered, those of checks not among them."""
+    """Labels of the plans that were lowered, without the plans of checks."""
     found: list[str] = []
     original = lower_stage.lower_fragment
 
@@ -64,7 +64,7 @@ def lowered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def begin(context: sharkpy.SharkContext, what: str, name: str, rest: str) -> None:
-    """Make a continuous query that is looked after by `step` alone."""
+    """Make a continuous query that only `step` runs."""
     context.sql(f"CREATE CONTINUOUS {what} {name} {rest}")
     keep_running(context, name)
 
@@ -120,7 +120,7 @@ def test_they_are_lowered_no_more(context: sharkpy.SharkContext, folder: Path, l
 def test_they_look_at_new_files_alone(
     context: sharkpy.SharkContext, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a stream had before is not listed, though rows that an epoch adds to a state are blocks that can be lost."""
+    """Earlier files of a stream are not listed, though an epoch adds rows to a state as blocks that can be lost."""
     query = APPENDED["tumbling"]
     table_for(context, query)
     begin(context, "INSERT", "i", f"{NOW} AS INSERT INTO got {query}")
@@ -138,7 +138,7 @@ def test_they_look_at_new_files_alone(
 
 
 def test_a_table_that_they_join_changes(context: sharkpy.SharkContext, folder: Path) -> None:
-    """Its rows, its columns, and then it is another one of that name: an epoch reads it as it is then."""
+    """Its rows change, then its columns, then another table gets the name. Each epoch reads the current table."""
     made = f"CREATE TABLE names (k STRING, name STRING) {MEMORY}"
     context.sql(made)
     context.sql("INSERT INTO names VALUES ('a', 'one')")

@@ -58,7 +58,7 @@ APPENDED = {
 }
 """Queries of which EMIT APPEND of a continuous table gives the same, by their kinds."""
 UNBOUNDED = ("windows of joined", "running", "places", "next", "next ones")
-"""Those whose state nothing bounds."""
+"""Queries with an unbounded state."""
 UPDATED = {
     "totals": ("k", "SELECT k, count(*) AS n, sum(v) AS s, count(DISTINCT v) AS m FROM events GROUP BY k"),
     "all": ("1", "SELECT 1 AS one, count(*) AS n, max(v) AS high FROM events"),
@@ -278,7 +278,7 @@ def test_several_targets_with_states_of_their_own(context: sharkpy.SharkContext,
 def test_an_epoch_that_fails_between_two_steps(
     context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, properties: str, step: str
 ) -> None:
-    """State, offsets and targets are those of the same epoch; the next try goes on."""
+    """State, offsets and targets belong to the same epoch; the next try goes on."""
     query = APPENDED["tumbling"]
     table_for(context, query, properties=properties)
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {query}")
@@ -309,7 +309,7 @@ def test_an_epoch_that_fails_between_two_steps(
 def test_an_epoch_that_is_outside_already(
     context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a topic may have one that the catalog does not know: it is not given again, and its state is computed."""
+    """A topic may have an epoch that the catalog lacks. The epoch is not sent again, and its state is computed."""
     query, epochs = "SELECT k, count(*) AS n FROM events GROUP BY k", list[int]()
     changes = Changes(["k"])
 

@@ -1,4 +1,4 @@
-"""Rows of a table that come before those of a stream: START FROM TABLE … THEN STREAM …"""
+"""Rows of a table that come before the rows of a stream: START FROM TABLE … THEN STREAM …"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of folders that list no columns: they have those of the files that are there."""
+"""Streams of folders that list no columns: they get the columns of the existing files."""
 
 from __future__ import annotations
 

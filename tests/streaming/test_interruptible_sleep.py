@@ -71,7 +71,7 @@ def test_it_ends_with_a_file_that_has_something_to_read(sleep: InterruptibleSlee
 
 
 def test_nobody_misses_an_end(sleep: InterruptibleSleep) -> None:
-    """Work that others have left, told each time: the sleeper finds all of it, at once."""
+    """Another thread adds work and ends the sleep each time: the sleeper finds all work, at once."""
     left, found = list[int](), list[int]()
 
     def leave() -> None:

@@ -1,4 +1,6 @@
-"""Streams of a real Kafka broker's topics: each record comes once, wherever it lies and whatever lies beside it."""
+"""Streams of a real Kafka broker's topics: each record comes once, from any place in the topic and next to any other
+record.
+"""
 
 from __future__ import annotations
 
@@ -109,8 +111,8 @@ def test_times_of_records_are_event_times(context: sharkpy.SharkContext, topic: 
 def test_instants_of_iso_8601_are_event_times(
     context: sharkpy.SharkContext, topic: Callable[..., KafkaTopic], zone: str
 ) -> None:
-    """Times that name a zone are those of UTC's clocks, or of the zone that the format's option names. What is no time
-    is NULL, and in no window.
+    """Times that name a zone are read in UTC, or in the zone of the format's option. A text that is not a time is NULL,
+    and in no window.
     """
     made = topic()
     texts = ["2026-05-01T14:00:00Z", "2026-05-01T16:00:30.123456+02:00", "2026-05-01T10:00:59.999-04:00", "yesterday"]
@@ -207,7 +209,7 @@ def test_formats_of_values(
     values: list[bytes | str],
     expected: list[tuple[object, ...]],
 ) -> None:
-    """What is malformed is NULL; so is each column of a record without a value."""
+    """A malformed value is NULL; so is each column of a record without a value."""
     made = topic()
     text, options = clauses
     made.put([*values[:1], None, *values[1:]])
@@ -281,7 +283,7 @@ def test_records_of_transactions_come_when_they_are_committed(
     for number in range(1, 4):
         producer.produce(made.name, json.dumps({"n": number}))
     producer.flush()
-    # What comes behind an open transaction waits for it, so that the order is kept.
+    # Records after an open transaction wait for its end, so that the order is kept.
     made.put_numbers([10])
     assert rows(context, "SELECT count(*) FROM dirty") == [(5,)]
     assert numbers(context, "s") == [0]
@@ -291,7 +293,7 @@ def test_records_of_transactions_come_when_they_are_committed(
     producer.produce(made.name, json.dumps({"n": 20}))
     producer.commit_transaction()
     until_numbers(context, [0, 10, 20])
-    # The mark of the commit is the last of the topic: it is no row, and no epoch waits for one.
+    # The mark of the commit is the last of the topic: it does not become a row, and no epoch waits for a row of it.
     made.put_numbers([30])
     until_numbers(context, [0, 10, 20, 30])
     assert numbers(context, "s") == [0, 10, 20, 30]
@@ -305,7 +307,7 @@ def test_a_topic_of_aborted_records_alone_has_no_rows(
     producer.produce(made.name, '{"n": 1}')
     producer.flush()
     producer.abort_transaction()
-    # The broker writes the mark of the end behind its answer; only then is there something that an epoch passes over.
+    # The broker writes the mark of the end after its answer. Only then can an epoch pass over it.
     assert made.committed() == []
     context.sql(f"CREATE STREAM s {JSON} {made.source()}")
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM s")
@@ -320,7 +322,7 @@ def test_compaction_leaves_gaps(context: sharkpy.SharkContext, topic: Callable[.
         made.put([json.dumps({"n": number})], key=b"same")
 
     def is_compacted() -> bool:
-        # A segment ends when a record comes behind its time.
+        # A segment ends when a record comes after its time.
         time.sleep(0.15)
         made.put(['{"n": -1}'], key=b"other")
         return 0 not in numbers(context, "s")
@@ -353,7 +355,7 @@ def test_records_that_retention_has_deleted(
         context.sql("ALTER TABLE s SET TBLPROPERTIES ('failOnDataLoss' = 'false')")
         until_numbers(context, [*range(5), 7, 8, 9, 20])
     assert "2 records of partition 0" in caplog.text
-    # What begins now begins with what is there.
+    # A query that starts now starts with the existing records.
     assert numbers(context, "s") == [7, 8, 9, 20]
     with pytest.raises(BindError, match="are gone"):
         context.sql("REFRESH CONTINUOUS TABLE t")
@@ -363,7 +365,7 @@ def test_records_that_retention_has_deleted(
 def test_records_that_are_deleted_while_they_are_read(
     context: sharkpy.SharkContext, topic: Callable[..., KafkaTopic], monkeypatch: pytest.MonkeyPatch, is_strict: bool
 ) -> None:
-    """They were there when the epoch was planned."""
+    """The records existed when the epoch was planned."""
     made = topic(2)
     made.put_numbers(range(5))
     made.put_numbers([20], 1)

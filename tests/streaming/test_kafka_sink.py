@@ -102,7 +102,7 @@ def test_parts_of_records(context: sharkpy.SharkContext, folder: Path, topic: Ca
 def test_keys_are_where_java_puts_them(
     context: sharkpy.SharkContext, folder: Path, topic: Callable[..., KafkaTopic]
 ) -> None:
-    """By murmur2: the hashes are those of Kafka's own tests of its partitioner."""
+    """The hash is murmur2; the expected values are from Kafka's own tests of its partitioner."""
     make_stream(context, folder)
     made = topic(20)
     put(folder, "a", [{"n": n, "s": s} for n, s in enumerate(("21", "foobar", "a-little-bit-long-string"))])
@@ -173,7 +173,7 @@ def test_a_stream_reads_what_a_sink_has_written(
 def test_a_failed_epoch_is_aborted(
     context: sharkpy.SharkContext, folder: Path, topic: Callable[..., KafkaTopic]
 ) -> None:
-    """Nobody sees its rows, and those behind them are not held up."""
+    """No consumer sees its rows, and later rows are not held up."""
     make_stream(context, folder)
     made = topic()
     put(folder, "a", [{"n": n, "s": "ok"} for n in range(1000)] + [{"n": 1000, "s": "bad"}])
@@ -241,7 +241,7 @@ def test_an_older_copy_of_the_warehouse_writes_nothing(
 def test_a_mark_that_the_broker_has_forgotten(
     context: sharkpy.SharkContext, folder: Path, topic: Callable[..., KafkaTopic], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of an epoch that was begun long ago nobody knows then whether it is there; of a new one that is clear."""
+    """Then it is unknown if an epoch that was begun long ago is in the topic; for a new epoch it is known."""
     make_stream(context, folder)
     made = topic()
     put_numbers(folder, "a", [0])
@@ -307,7 +307,7 @@ def test_the_mark_is_in_the_transaction(
 
 
 def test_a_transaction_that_does_not_end(topic: Callable[..., KafkaTopic], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows the mark until it has ended."""
+    """The mark is unknown until the transaction has ended."""
     monkeypatch.setattr(producers, "_ANSWER_SECONDS", 3)
     made, group = topic(), f"group-{uuid.uuid4().hex}"
     options = (("bootstrap.servers", made.broker.address), ("topic", made.name))

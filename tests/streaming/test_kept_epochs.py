@@ -19,7 +19,7 @@ MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
 
 @pytest.fixture
 def lowered(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often plans of each label were lowered, those of checks not counted."""
+    """How often plans of each label were lowered, without the plans of checks."""
     found: Counter[str] = Counter()
     original = lower_stage.lower_fragment
 

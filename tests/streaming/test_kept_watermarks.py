@@ -1,4 +1,4 @@
-"""Watermarks of states in memory are told by the statistics of blocks."""
+"""Watermarks of states in memory come from the statistics of blocks."""
 
 from __future__ import annotations
 

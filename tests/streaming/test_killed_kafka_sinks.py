@@ -105,7 +105,7 @@ def test_killed_between_two_steps(tmp_path: Path, kafka: KafkaBroker, step: str)
 @pytest.mark.variants
 @pytest.mark.parametrize("step", [*steps.OUTSIDE_STEPS, steps.STAGED, steps.COMMITTED])
 def test_killed_with_state(tmp_path: Path, kafka: KafkaBroker, step: str) -> None:
-    """What an epoch adds to the state counts though the topic has had its rows already: no window lacks a row."""
+    """An epoch's rows of the state are committed though the topic already has its rows: no window lacks a row."""
     topic = KafkaTopic(kafka, f"killed.{uuid.uuid4().hex[:8]}", 2)
     (tmp_path / "in").mkdir()
     columns = "n BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
@@ -164,7 +164,7 @@ def test_killed_at_any_moment(tmp_path: Path, kafka: KafkaBroker, kills: int) ->
 
 @pytest.mark.slow
 def test_another_process_comes_in_its_place(tmp_path: Path, kafka: KafkaBroker) -> None:
-    """A process that slept while another one wrote its epoch cannot write it too, and goes on behind it."""
+    """A process that slept while another one wrote its epoch cannot write it too, and goes on after it."""
     topic, signs = make(tmp_path, kafka), tmp_path / "signs"
     signs.mkdir()
     put_file(tmp_path, 0)
@@ -187,7 +187,7 @@ def test_another_process_comes_in_its_place(tmp_path: Path, kafka: KafkaBroker) 
 
 
 def test_an_epoch_of_another_process_has_its_own_ranges(tmp_path: Path, kafka: KafkaBroker) -> None:
-    """Who finds it at the broker would have read more by now, and reads the rest in the next epoch."""
+    """The process that finds the epoch at the broker would now read more. It reads the rest in the next epoch."""
     topic = make(tmp_path, kafka)
     put_file(tmp_path, 0)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
@@ -234,7 +234,7 @@ def test_the_broker_is_killed(tmp_path: Path, broker: KafkaBroker, monkeypatch: 
             time.sleep(0.05)
 
     def kill(done: str) -> None:
-        # Not right behind a commit, which it could lose: see `MarkedProducer._unended`.
+        # Not right after a commit, which it could lose: see `MarkedProducer._unended`.
         if done == step and is_wanted.is_set():
             is_wanted.clear()
             broker.kill()
@@ -259,7 +259,7 @@ def test_the_broker_is_killed(tmp_path: Path, broker: KafkaBroker, monkeypatch: 
 
 
 def test_the_broker_restarts_between_two_epochs(tmp_path: Path, broker: KafkaBroker) -> None:
-    """The client then goes on with a broker that it has let go of."""
+    """The client then goes on with a broker from which it has disconnected."""
     topic = make(tmp_path, broker)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         context.streams.start()

@@ -16,7 +16,7 @@ from tests.streaming.folder_input import make_stream, put_numbers, rows
 
 @pytest.mark.parametrize("parts", ["", "PARTITIONED BY (s)"])
 def test_folded_files_may_go_while_they_are_read(tmp_path: Path, parts: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others have folded them: they are hidden, and there until they are deleted."""
+    """Another process has folded the files: they are hidden, and exist until they are deleted."""
     folder, found = tmp_path / "in", list[DataFile]()
     delta_files = layout.delta_files
 

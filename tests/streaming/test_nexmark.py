@@ -1,4 +1,4 @@
-"""Nexmark's queries, kept up to date epoch by epoch, give what they give of all events at once."""
+"""Nexmark's queries, kept up to date epoch by epoch, have the same answers as over all events at once."""
 
 from __future__ import annotations
 

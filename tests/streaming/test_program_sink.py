@@ -126,7 +126,7 @@ def test_an_error_stops_the_sink(context: sharkpy.SharkContext, folder: Path) ->
 
 
 def test_the_catalog_fails_behind_the_function(context: sharkpy.SharkContext, folder: Path) -> None:
-    """It is called again, with the same number and the same rows, whatever has come since."""
+    """The function is called again, with the same number and the same rows, whatever has come since."""
     make_stream(context, folder)
     put_numbers(folder, "a", [1])
     taken, failed = Taken(), list[str]()
@@ -147,7 +147,7 @@ def test_the_catalog_fails_behind_the_function(context: sharkpy.SharkContext, fo
 
 
 def test_a_reader_of_batches(context: sharkpy.SharkContext, folder: Path) -> None:
-    """What the function leaves unread is taken all the same; errors of the rows themselves are theirs."""
+    """Rows that the function does not read count as taken. Errors of rows that it does not read are not raised."""
     make_stream(context, folder)
     put_numbers(folder, "a", range(1000))
     found: list[object] = []
@@ -186,8 +186,8 @@ def test_the_function_uses_the_engine(context: sharkpy.SharkContext, folder: Pat
 
 
 def test_it_runs_where_its_program_is(tmp_path: Path, folder: Path) -> None:
-    """Beside the process that has the warehouse's lease; another one takes over, with the same epoch, when it is
-    killed.
+    """The program is not the process that has the warehouse's lease. When the program is killed, another one takes over
+    with the same epoch.
     """
     taken = tmp_path / "taken"
     with sharkpy.connect("local[2]", tmp_path / "w") as context:

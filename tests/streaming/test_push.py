@@ -186,7 +186,7 @@ def test_drop_takes_what_waits_along(context: sharkpy.SharkContext) -> None:
 def test_a_rollback_never_counts_on_rows_that_are_gone(
     context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It asks for the first item in a transaction of its own, which another one that lets rows go may precede."""
+    """The rollback asks for the first item in its own transaction; one that drops rows may come before it."""
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM events")
     with context.push("events") as out:
         out.write([(1, "a")])

@@ -1,4 +1,4 @@
-"""Continuous tables that begin anew, or get another query."""
+"""Continuous tables that start again, or get another query."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ FEW = {"shark.stream.kept.epochs": 4, "shark.compaction.min.blocks": 3}
 
 
 class Way:
-    """What came, in its order."""
+    """State that keeps the values in the order in which they came."""
 
     def init(self) -> list[int]:
         return []
@@ -124,7 +124,7 @@ def test_the_state_is_that_of_the_latest(context: sharkpy.SharkContext, folder: 
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("seed", range(4))
 def test_keys_are_forgotten_behind_the_timeout(context: sharkpy.SharkContext, folder: Path, seed: int) -> None:
-    """The watermark is the latest time; a key goes when it is more than 10 seconds behind."""
+    """The watermark is the latest time; a key is forgotten when it is more than 10 seconds older."""
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT k, visit(ts, v) AS w FROM events GROUP BY k")
     events, timeout = Events(folder, seed), timedelta(seconds=10)
     states: dict[str | None, tuple[datetime, list[int]]] = {}
@@ -146,7 +146,7 @@ def test_keys_are_forgotten_behind_the_timeout(context: sharkpy.SharkContext, fo
 def test_keys_are_forgotten_by_the_clock(
     context: sharkpy.SharkContext, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever zone who reads is in."""
+    """The zone of the reader does not matter."""
     clock = [BEGIN.replace(tzinfo=UTC)]
     monkeypatch.setattr(StatementClock, "_read_clock", staticmethod(lambda: clock[0]))
     query = "SELECT k, visit(current_timestamp(), v) AS w FROM events GROUP BY k"

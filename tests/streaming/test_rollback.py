@@ -1,4 +1,4 @@
-"""Rollback of continuous tables: the rows of then, and the epochs behind them once more."""
+"""Rollback of continuous tables: the rows of an earlier epoch, and the later epochs once more."""
 
 from __future__ import annotations
 

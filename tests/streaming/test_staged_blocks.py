@@ -1,5 +1,5 @@
-"""Blocks of new rows are made before these count: nobody who reads them waits for that, and a write that fails leaves
-none.
+"""Blocks of new rows are made before the rows are committed. No reader waits for the blocks, and a write that fails
+leaves none.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def blocks_on_the_disk(tmp_path: Path) -> set[str]:
 
 
 def check_blocks(context: sharkpy.SharkContext, table: str = "t") -> None:
-    """The store has the blocks of the table's version, and no others."""
+    """Check that the store has the blocks of the table's version, and no other blocks."""
     gc.collect()
     assert context.engine.store.usage().num_blocks == len(version_of(context, table).blocks)
     assert not [entry for entry in context.table_cache.versions.all() if entry.staged]
@@ -134,7 +134,7 @@ def test_blocks_of_an_insert(context: sharkpy.SharkContext, tmp_path: Path, done
 def test_a_reader_right_behind_the_commit(
     context: sharkpy.SharkContext, folder: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes the blocks that were made, before the write itself comes to it."""
+    """The reader takes the blocks that were made, before the write itself does."""
     context.sql(MADE)
     run_epoch(context, folder, 0)
     seen: list[object] = []
@@ -345,7 +345,7 @@ with sharkpy.connect("local[2]", sys.argv[1], shark_compaction=False) as context
 
 @pytest.mark.slow
 def test_another_process_finds_the_same_origins(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
-    """It makes blocks of the files, where the writer has made them of the rows."""
+    """The other process makes blocks from the files; the writer has made them from the rows."""
     context.sql(MADE)
     run_epoch(context, folder, 0)
     for number in range(1, 4):

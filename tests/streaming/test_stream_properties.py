@@ -1,4 +1,4 @@
-"""TBLPROPERTIES of streams that are options of their source, and those that nobody would obey."""
+"""TBLPROPERTIES of streams that are options of their source, and properties that would have no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UNION ALL of rows of a stream and of tables: the answer is that of the query, whatever becomes of the tables."""
+"""UNION ALL of rows of a stream and of tables: the answer equals the query's, whatever happens to the tables."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_rows_of_all_kept_epochs_are_folded(context: sharkpy.SharkContext, folde
 def test_programs_are_kept_and_tables_are_those_of_now(
     context: sharkpy.SharkContext, folder: Path, properties: str
 ) -> None:
-    """What is read again and again is planned for other rows, then for other tables of that name."""
+    """A table that each epoch reads is planned for other rows, then for other tables of that name."""
     made = f"CREATE TABLE old (k STRING, v INT, ts TIMESTAMP) {properties}"
     context.sql(f"DROP TABLE old; {made}")
     query = f"SELECT k, count(*) AS n, sum(v) AS s, max(v) AS high FROM {BOTH} b GROUP BY k"

@@ -1,5 +1,5 @@
 """Property of kept epochs: whatever epochs, folds and rollbacks came before, each version has the rows and the Hive
-partitions that the query gives over what it had read.
+partitions of the query's answer over the input that it had read.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def test_the_row_before_is_of_an_earlier_epoch(context: sharkpy.SharkContext, fo
     clauses = f"{NOW} EMIT APPEND LATE ROWS TO late WITH UNBOUNDED STATE"
     context.sql(f"CREATE CONTINUOUS TABLE t {clauses} AS {text}")
     found = []
-    # The watermark is 5 seconds behind the latest row.
+    # The watermark is 5 seconds before the latest row.
     for number, (key, *seconds) in enumerate([("a", 3, 1), ("b", 8), ("a", 7), ("b", 2), ("a", 14), ("b", 30)]):
         epoch(context, folder, number, *map(int, seconds), key=str(key))
         found.append(rows(context, "SELECT k, s, last FROM t ORDER BY s"))
@@ -88,7 +88,7 @@ def test_the_row_before_is_of_an_earlier_epoch(context: sharkpy.SharkContext, fo
 
 
 def test_the_first_row_of_each(context: sharkpy.SharkContext, folder: Path) -> None:
-    """As duplicates are left out; and running totals."""
+    """The first row of each key, by which duplicates are left out; and running totals."""
     over = "OVER (PARTITION BY k ORDER BY ts)"
     text = f"SELECT k, n, second(ts) AS s FROM (SELECT *, row_number() {over} AS place FROM events) x WHERE place = 1"
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND WITH UNBOUNDED STATE AS {text}")
@@ -111,7 +111,7 @@ def test_rows_wait_for_those_that_functions_look_ahead_to(context: sharkpy.Shark
     text = f"SELECT second(ts) AS s, count(*) OVER (PARTITION BY k ORDER BY ts {frame}) AS c FROM events"
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {text}")
     found = []
-    # The watermark is 5 seconds behind the latest row, and has to pass a row by 10.
+    # The watermark is 5 seconds before the latest row, and has to pass a row by 10.
     for number, second in enumerate([0, 8, 12, 16, 24, 40]):
         epoch(context, folder, number, second)
         found.append(rows(context, "SELECT s, c FROM t ORDER BY s"))
@@ -256,7 +256,7 @@ def test_rows_wait_for_those_behind_them(context: sharkpy.SharkContext, folder: 
         epoch(context, folder, number, *seconds, key=key)
         answers.append(rows(context, "SELECT * FROM t ORDER BY k, s"))
     first = [("a", 1, 4, 1), ("b", 2, 8, 1)]
-    # The watermark is 5 seconds behind the latest row.
+    # The watermark is 5 seconds before the latest row.
     assert answers[:2] == [[], first]
     assert answers[2] == [("a", 1, 4, 1), ("a", 4, 16, 2), ("b", 2, 8, 1), ("b", 8, 20, 2)]
     assert answers[3] == sorted([*answers[2], ("a", 16, 30, 3)])

@@ -1,4 +1,4 @@
-"""Words that readers of other systems' manuals type: the same where they mean the same, else refused with ours."""
+"""Words that readers of other systems' manuals type: accepted if the meaning is the same, else refused with our words."""
 
 from __future__ import annotations
 

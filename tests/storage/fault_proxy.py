@@ -15,12 +15,13 @@ from tests.storage.loopback import LoopbackServer, QuietHandler
 
 @dataclass(slots=True)
 class Rule:
-    """What befalls some requests: those of a method whose path, with its query, a pattern is found in.
+    """Fault of some requests: the method is equal, and the pattern is found in the path with its query.
 
     The first `skip` of them pass, the next `times` are met. `before`: called before the request is passed on. `change`:
     another path for it. `delay`: seconds until it is passed on. `status`: the answer, without asking the server, with
     `code` in its body. `cut_upload`, `cut_answer`: bytes after which the connection is closed; `no_answer`: the server
-    does what it is asked and nobody hears of it. `shorter`: bytes that are missing from an answer that looks whole.
+    carries the request out, and the client gets no answer. `shorter`: bytes that are missing from an answer that looks
+    whole.
     """
 
     method: str = "[A-Z]+"
@@ -128,7 +129,7 @@ class _Handler(QuietHandler):
                 self._answer(status, answered, content, rules, seen)
 
     def _waited(self, rules: list[Rule]) -> bool:
-        """Do what comes before the request is passed on; False where the proxy was closed meanwhile."""
+        """Apply the rules that come before the request is passed on. Return False if the proxy was closed meanwhile."""
         for rule in rules:
             if rule.before is not None:
                 rule.before()

@@ -39,8 +39,8 @@ class _Upload:
 
 
 class GcsServer:
-    """Bucket `bucket` at `address`. `tokens`: whom it knows. `is_open`: it asks for none. `page`: objects of a list at
-    most; every other page is empty where `empty_pages` is set, as Google's may be.
+    """Bucket `bucket` at `address`. `tokens`: accepted tokens. `is_open`: no token is needed. `page`: objects of a list
+    at most. If `empty_pages` is set, every other page is empty, as Google's may be.
     """
 
     def __init__(self, bucket: str) -> None:
@@ -63,7 +63,7 @@ class GcsServer:
         self._server.close()
 
     def put(self, key: str, content: bytes, wanted: str | None = None, tag: str = "") -> _Object | None:
-        """Put an object; None where the generation that has to be there is another one."""
+        """Put an object. Return None if the object has another generation than the wanted one."""
         with self._lock:
             old = self.objects.get(key)
             if wanted is not None and wanted != str(old.generation if old else 0):
@@ -83,7 +83,7 @@ class GcsServer:
             return name
 
     def listed(self, query: dict[str, str]) -> Iterator[str]:
-        """Parts of a page: objects and folders behind the last name of the page before."""
+        """Parts of a page: objects and folders after the last name of the previous page."""
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
         token = query.get("continuation-token", "")
         after = token.removeprefix("empty:") if token else query.get("start-after", "")

@@ -19,7 +19,7 @@ _TIME = "2026-01-01T00:00:00.000Z"
 class ListingServer:
     """Objects of the bucket `bucket` with the names `keys`; each holds the line of its number.
 
-    `page_seconds`: how long each list takes. `lists`: the queries of those that were asked for.
+    `page_seconds`: how long each list takes. `lists`: the queries of the requested lists.
     """
 
     def __init__(self, bucket: str, keys: Iterable[str], page_seconds: float = 0) -> None:

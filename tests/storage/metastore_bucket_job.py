@@ -1,6 +1,6 @@
 """Program that runs the statements of a folder's `statements.json` in a session of ours, over the Hive metastore that
-`hive_support_job` has made there. Rows of each go to `answers.json`, as texts of JSON, sorted. A process of its own:
-the classes of its JVM are those of `settings.json`, whatever ran before.
+`hive_support_job` has made there. Rows of each go to `answers.json`, as texts of JSON, sorted. It runs in its own
+process, so the classes of its JVM come from `settings.json`, whatever ran before.
 """
 
 from __future__ import annotations

@@ -27,14 +27,14 @@ from tests.waiting import allowed
 
 BUCKET = "tests"
 QUICK = StoreLimits(timeout_seconds=10, retries=2, requests=16, part_bytes=5 << 20)
-"""Limits under which a failure is told soon."""
+"""Limits under which a failure is reported soon."""
 _SORTED = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder of a store, of one test. `refused`: a character that names there cannot have. `deleted`: what is told,
-    with its SQLSTATE, of an object that was deleted before it is read.
+    """A folder of a store, of one test. `refused`: a character that names there cannot have. `deleted`: the message,
+    with its SQLSTATE, for an object that was deleted before it is read.
     """
 
     store: Store

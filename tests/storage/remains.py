@@ -1,4 +1,4 @@
-"""What is below a place in a bucket, and what of it nobody knows."""
+"""Objects below a place in a bucket, and the objects among them that no manifest names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def objects(address: str, place: str) -> dict[str, bytes]:
 
 
 def unnamed(address: str, place: str) -> list[str]:
-    """Objects that are neither manifests nor named by one, and those that are named and not there."""
+    """Objects that are neither manifests nor named by one, and named objects that do not exist."""
     found = objects(address, place)
     manifests: Mapping[str, Any] = {name: from_bytes(body, name, "") for name, body in found.items() if body}
     named = {file.path for manifest in manifests.values() for file in manifest.files}

@@ -22,7 +22,7 @@ _TRIES = 3
 
 
 def s3_client(address: str) -> Any:
-    """Amazon's own client: what others do with a bucket."""
+    """Amazon's own client, for changes of a bucket by another program."""
     import boto3
     from botocore.config import Config
 
@@ -37,8 +37,8 @@ def s3_client(address: str) -> Any:
 
 
 class S3Server:
-    """Server that `command` starts; it answers at `address` once `start` returns. `more_ports`: names of others that it
-    takes.
+    """Server that `command` starts; it answers at `address` once `start` returns. `more_ports`: names of further ports
+    that it takes.
     """
 
     more_ports: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class S3Server:
         raise NotImplementedError
 
     def start(self) -> None:
-        """Start it on ports that are free; again on others, where somebody takes one of them before it does."""
+        """Start it on free ports. Try again on other ports if another process takes one of them first."""
         for left in reversed(range(_TRIES)):
             self.port, *others = free_ports(1 + len(self.more_ports))
             self.ports = dict(zip(self.more_ports, others, strict=True))
@@ -105,7 +105,7 @@ class MotoServer(S3Server):
 
 
 class SeaweedServer(S3Server):
-    """SeaweedFS with its S3 gateway: signatures are checked, and a name that nobody has is given once."""
+    """SeaweedFS with its S3 gateway: signatures are checked, and of several writers of a new name only one succeeds."""
 
     more_ports = (
         *("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc"),

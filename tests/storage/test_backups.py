@@ -299,7 +299,7 @@ def test_tables_that_go_while_files_are_copied_are_saved(
 def test_rows_that_streams_have_not_read_are_saved(
     session: sharkpy.SharkContext, folder: str, seaweed: S3Server, tmp_path: Path, new: str
 ) -> None:
-    """Also those that their tables, or programs, have let go of."""
+    """Also rows that their tables, or programs, have dropped."""
     run(
         session,
         "CREATE TABLE t (n INT)",
@@ -451,7 +451,7 @@ def test_a_backup_that_was_moved_is_checked_by_what_is_known(
     objects: Callable[[str], list[str]],
     client: Any,
 ) -> None:
-    """Tags are those of the place where it was made."""
+    """Tags belong to the place in which the backup was made."""
     run(session, "CREATE TABLE t AS SELECT 1 AS a")
     make_backup(session.catalog, f"{folder}-backup")
     prefix = f"{folder.partition(f'{BUCKET}/')[2]}-backup/"

@@ -1,4 +1,4 @@
-"""Tables of a warehouse in a bucket: where their files lie, and what stays on this machine."""
+"""Tables of a warehouse in a bucket: the places of their files, and the files that stay on this machine."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_the_next_process_has_the_tables(
 def test_continuous_tables(
     session: sharkpy.SharkContext, folder: str, tmp_path: Path, objects: Callable[[str], list[str]]
 ) -> None:
-    """Their rows and states lie in the bucket; how far they are, in the catalog."""
+    """Their rows and states are in the bucket; their progress is in the catalog."""
     source = tmp_path / "source"
     make_stream(session, source)
     put_numbers(source, "a", [1, 2])
@@ -247,7 +247,7 @@ def test_streams_of_programs_and_of_tables(
     run(session, "RESUME CONTINUOUS INSERT fill", "RESUME CONTINUOUS TABLE doubled")
     assert numbers(session) == [1, 2, 3]
     assert numbers(session, "doubled") == [2, 4, 6]
-    # Its rows are those of then, whatever becomes of the table.
+    # The snapshot keeps its rows, whatever happens to the table.
     run(session, "INSERT INTO t VALUES (4)", "DELETE FROM t WHERE n = 3")
     assert numbers(session) == [1, 2, 4]
     assert objects(f"{folder}/t")

@@ -145,7 +145,7 @@ def test_an_answer_of_the_wrong_length(proxy: FaultProxy, place: Place) -> None:
 
 
 def test_a_put_whose_answer_is_lost(proxy: FaultProxy, place: Place) -> None:
-    """It may be told as taken: by the first try itself."""
+    """The store may report the name as taken, by the first try itself."""
     proxy.rules.append(Rule("PUT", times=1, no_answer=True))
     with suppress(ExecutionError):
         assert not place.store.put_new(place.path("x"), b"mine")
@@ -159,7 +159,7 @@ def parts(kind: str) -> str:
 
 
 def test_an_upload_that_fails_leaves_nothing(proxy: FaultProxy, place: Place, kind: str, gcs: GcsServer) -> None:
-    """Of Azure, blocks that nobody sees, for a week."""
+    """In Azure, invisible blocks stay for a week."""
     proxy.rules.append(Rule("PUT", parts(kind), skip=2, status=500))
     with pytest.raises(ExecutionError) as caught:
         place.store.put(place.path("x"), io.BytesIO(bytes(6 * PART)))
@@ -193,7 +193,7 @@ def test_uploads_that_nobody_finished_are_removed(gcs: GcsServer) -> None:
 
 
 def test_blocks_that_nobody_put_together(azurite: AzuriteServer) -> None:
-    """They are no blob, and stand in no way."""
+    """Such blocks are not a blob, and do not disturb writes."""
     place = azure_place(azurite.address)
     name = place.folder.rpartition("/")[2]
     azurite.put_block(f"/{BUCKET}/{name}/x", b"1")
@@ -249,7 +249,7 @@ def test_pages_of_google(empty_pages: bool, is_sorted: bool) -> None:
 
 def test_pages_of_azure(azurite: AzuriteServer) -> None:
     with fault_proxy(azurite.address) as proxy:
-        # A signature does not hold for other parameters, but where it stands among them.
+        # A signature does not depend on other parameters, nor on its position among them.
         options = {
             "fs.azure.storage.endpoint": f"http://{proxy.address}/{ACCOUNT}",
             "fs.azure.sas.fixed.token": container_signature(BUCKET),
@@ -324,7 +324,7 @@ def test_marks_of_folders(gcs: GcsServer, azurite: AzuriteServer) -> None:
 
 
 def test_deletes_that_are_refused(azurite: AzuriteServer) -> None:
-    """The answer to many deletes is well, and has those in it that are not."""
+    """The answer to many deletes has the status of success, and contains the failed deletes."""
     options = {"fs.azure.storage.endpoint": azurite.endpoint, "fs.azure.sas.fixed.token": container_signature(BUCKET)}
     root = f"abfss://{BUCKET}@{ACCOUNT}.dfs.core.windows.net"
     folder = f"{root}/{uuid4().hex}"

@@ -300,7 +300,7 @@ class TestAzure:
             list(store.list(f"{CONTAINER}/x"))
 
     def test_a_program(self, azurite: AzuriteServer, azure_proxy: FaultProxy) -> None:
-        """Azurite takes its token by TLS alone: what is asked is looked at."""
+        """Azurite takes a token only by TLS, so the test checks the requests instead."""
         login = TokenServer(set())
         given = {f"{LOGIN}.id": "program", f"{LOGIN}.secret": "secret of it"}
         given[f"{LOGIN}.endpoint"] = f"http://{login.address}/tenant/oauth2/token"

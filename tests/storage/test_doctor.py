@@ -217,7 +217,7 @@ def test_a_store_that_puts_an_object_twice(place: str, proxy: FaultProxy, monkey
 
 
 class Page(QuietHandler):
-    """A page of 13 bytes for people, as consoles have at the port beside the storage's."""
+    """A page of 13 bytes for people, as consoles have at the port next to the storage's."""
 
     owner: bytes
 

@@ -1,5 +1,5 @@
-"""Folders in buckets that tables have left, or are about to leave: nothing of others goes with them, and no rows of
-dropped tables come again.
+"""Folders in buckets that tables have left, or are about to leave. Files of other tables are not deleted with them, and
+no rows of dropped tables come again.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def test_a_sweep_leaves_a_new_generation_of_an_old_number(
 def test_others_change_the_catalog_while_a_partitions_rows_are_removed(
     session: sharkpy.SharkContext, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A partition's files lie in its table's folder; what a stream wants of them stays until it is read."""
+    """A partition's files are in its table's folder; files that a stream needs stay until it has read them."""
     table, stream = parts(session, place), f"s{uuid4().hex}"
     run(session, f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')", f"CREATE STREAM {stream} FROM TABLE {table}")
     run(session, f"INSERT INTO {table} VALUES (3, 'a')")

@@ -27,7 +27,7 @@ HOLE = b"\xfe"
 
 
 class CountingStore:
-    """Store that notes the ranges it is asked for; `read` alone is called."""
+    """Store that notes the requested ranges; only `read` is called."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -64,7 +64,7 @@ def test_what_was_fetched_is_the_objects(stored: tuple[Store, ObjectFacts], rang
         found = content_of(file)
         assert found[first:last] == CONTENT[first:last]
         there[first:last] = CONTENT[first:last]
-        # Beside what was asked for, small gaps alone are filled.
+        # Other than the requested ranges, only small gaps are filled.
         assert all(
             one in (was, right) for one, was, right in zip(found[::977], there[::977], CONTENT[::977], strict=True)
         )

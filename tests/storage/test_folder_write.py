@@ -190,7 +190,7 @@ def test_files_that_others_put_meanwhile_stay(cut: Cut) -> None:
     ],
 )
 def test_what_others_have_written_for_it(cut: Cut, body: bytes) -> None:
-    """Whoever can write into the folder gets at nothing else by the start that settles a write."""
+    """A user who can write into the folder cannot reach other files when a start settles a write."""
     target = filled(cut)
     write = FolderWrite.begin(target, "x")
     cut.put(f"{write.staging}/_placed", body)

@@ -81,7 +81,7 @@ def read(splits: Sequence[Split], schema: Schema, names: Sequence[str]) -> list[
 
 
 def check(store: Store, path: Path, schema: Schema, storage: tuple[str, Any], split_bytes: int) -> None:
-    """Splits, rows, columns alone, numbers of rows and places are those of the local file."""
+    """Splits, rows, single columns, numbers of rows and places equal the local file's."""
     (local,), far = list_data_files(str(path)), uploaded(store, path)
     reader = source(storage[0])
     here = reader.splits([local], schema, storage[1], split_bytes)
@@ -226,7 +226,7 @@ def test_all_columns_take_the_bytes_of_the_file(counted: Counting, tmp_path: Pat
     splits = source("parquet").splits([uploaded(counted.store, path)], schema, (), 1 << 30)
     for _ in range(2):
         assert sum(batch.num_rows for split in splits for batch in read_split(split, schema, ["a", "c"])) == 200_000
-    # What was read once is here.
+    # Bytes that were read once are cached.
     assert sum(end - start for start, end in counted.given) <= 1.1 * path.stat().st_size
 
 
@@ -295,7 +295,7 @@ def tree(store: Store) -> None:
 
 @pytest.mark.usefixtures("tree")
 def test_files_of_a_folder() -> None:
-    """Names hide others as they do in local folders."""
+    """Names hide other files as they do in local folders."""
     listed = remote_files.remote_files
     assert names_of(listed("s3://memory/t", "")) == ["t/base_0000002/f", "t/delta_0000003/f"]
     assert names_of(listed("s3://memory/t", "", 1)) == ["t/a", "t/b/c", "t/delta_0000001/f"]

@@ -1,4 +1,4 @@
-"""HDFS in a real cluster, beside what all stores have in common: renames, lost nodes, other users, Hadoop's client."""
+"""HDFS in a real cluster, in addition to the tests of all stores: renames, lost nodes, other users, Hadoop's client."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def place(hdfs: HadoopCluster) -> Place:
 
 @pytest.fixture
 def client(hdfs: HadoopCluster) -> Client:
-    """What others do with the files."""
+    """Client for changes of files by another program."""
     return Client(hdfs.hdfs)
 
 
@@ -222,7 +222,8 @@ def test_a_file_that_is_replaced_while_it_is_read(place: Place) -> None:
     pieces = place.store.read(facts, [(start, start + 1024) for start in range(0, len(content), 1024)])
     found = [bytes(next(pieces))]
     place.store.put(place.path("x"), bytes(len(content)))
-    # Its blocks are there until the data nodes hear of it: either all of them are read, or the change is told.
+    # The old blocks exist until the data nodes hear of the change: either all blocks are read, or the change is an
+    # error.
     try:
         found += [bytes(piece) for piece in pieces]
     except SourceError as error:

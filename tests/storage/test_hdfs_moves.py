@@ -55,6 +55,6 @@ def test_files_move(hdfs: HadoopCluster, session: sharkpy.SharkContext) -> None:
     assert rows(session, "far") == [(1, 1), (2, 1), (3, 3)]
     assert rows(session, "loaded") == [(2,), (2,), (3,), (3,)]
     assert list(here.store.list(here.path("out"))) == []
-    # Folders that HDFS has beside its files are gone, too.
+    # HDFS has folders in addition to files; they are gone, too.
     for name in ("t", "out"):
         assert not here.store.has_folder(here.path(f"{name}/_writes"))

@@ -1,4 +1,4 @@
-"""Streams of the files in folders of HDFS, beside a real cluster."""
+"""Streams of the files in folders of HDFS, in a real cluster."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def place(hdfs: HadoopCluster) -> Place:
 
 @pytest.fixture
 def client(hdfs: HadoopCluster) -> Client:
-    """What others do with the files."""
+    """Client for changes of files by another program."""
     return Client(hdfs.hdfs)
 
 
@@ -55,7 +55,7 @@ def make(session: sharkpy.SharkContext, place: Place) -> None:
 
 
 def test_files_come_once(session: sharkpy.SharkContext, place: Place, client: Client) -> None:
-    """The folder comes later; files under names that others hide, or that `hdfs dfs -put` gives, are left alone."""
+    """The folder comes later. Files with hidden names, or with temporary names of `hdfs dfs -put`, are not read."""
     make(session, place)
     place.store.put(place.path("a"), lines([1, 2]))
     until_numbers(session, [1, 2])

@@ -1,4 +1,4 @@
-"""Tables and named files in HDFS, read by statements beside a real cluster."""
+"""Tables and named files in HDFS, read by statements, in a real cluster."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def place(hdfs: HadoopCluster) -> Place:
 
 @pytest.fixture
 def client(hdfs: HadoopCluster) -> Client:
-    """What others do with the files."""
+    """Client for changes of files by another program."""
     return Client(hdfs.hdfs)
 
 
@@ -98,7 +98,7 @@ def test_named_files(session: sharkpy.SharkContext, place: Place) -> None:
 
 
 def test_names_without_a_name_node(hdfs: HadoopCluster, place: Place, tmp_path: Path) -> None:
-    """They mean the default file system of Hadoop's files."""
+    """Such names mean the default file system of Hadoop's files."""
     parquet(place, "a b%20=é/x.parquet", k=[1])
     with sharkpy.connect("local[2]", tmp_path, **{"shark.hadoop.conf.dir": str(hdfs.conf)}) as session:
         for start in ("hdfs://", "hdfs:"):

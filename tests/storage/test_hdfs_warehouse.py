@@ -1,4 +1,4 @@
-"""Warehouses in HDFS: their tables, whose they are, and what killed writers have left, beside a real cluster."""
+"""Warehouses in HDFS, in a real cluster: their tables, their owners, and the files that killed writers have left."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_warehouse_has_one_owner(folder: str, tmp_path: Path, hdfs: HadoopClus
     with opened(first, folder) as session:
         assert run(session, "SELECT x FROM t") == [(1,)]
     with opened(second, folder, **{"shark.warehouse.take.over": owner}) as session:
-        # A new table does not lie among the files of the former owner's.
+        # A new table is not placed among the files of the former owner's table.
         run(session, "CREATE TABLE t AS SELECT 2 AS x")
         assert run(session, "SELECT x FROM t") == [(2,)]
         assert session.catalog.table("default", "t").location != f"{folder}/t"
@@ -136,7 +136,7 @@ def test_the_default_file_system(
     default = folder.replace(hdfs.hdfs, "hdfs://")
     with opened(home, default) as session:
         run(session, "CREATE TABLE t AS SELECT 1 AS x", "CREATE TABLE i STORED BY ICEBERG AS SELECT 2 AS x")
-    # By the name of its host it is no warehouse of this catalog's, and it is taken.
+    # By the name of its host it is not a warehouse of this catalog, and it has an owner.
     with pytest.raises(sharkpy.SharkError, match="belongs to the warehouse"):
         opened(home, folder)
     refused(opened, home.with_name("other"), folder)

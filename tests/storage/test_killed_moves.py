@@ -74,6 +74,6 @@ def test_a_kill(moto: S3Server, s3: Any, tmp_path: Path, case: str) -> None:
     assert any(name.startswith("export/") for name in found) == (expected == "exported")
     rows = [s3.get_object(Bucket=BUCKET, Key=path)["Body"].read() for name, path in found.items() if "out/" in name]
     assert sorted(b"".join(rows).split()) == ([b"1", b"2"] if expected == "new" else [b"7"])
-    # What is loaded stays where it was, if the kill comes between the two.
+    # Loaded files stay in their old place, if the kill comes between the two steps.
     assert values == ([1, 2, 7] if expected == "loaded" else [1, 2])
     assert "in/rows" in found

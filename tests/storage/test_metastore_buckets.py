@@ -1,4 +1,4 @@
-"""Tables of a Hive metastore whose files lie in a bucket: Spark makes them, both write them, both read the same."""
+"""Tables of a Hive metastore whose files are in a bucket: Spark makes them, both write them, both read the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that tasks put into a bucket: whole ones alone, under names of their own, from little room on the disk."""
+"""Files that tasks put into a bucket: only whole files, under names of their own, with little room on the disk."""
 
 from __future__ import annotations
 

@@ -110,5 +110,5 @@ def test_an_object_that_has_the_name_of_a_folder(moto: S3Server, prefix: str, is
     put(moto, prefix, ["a", "a/x", "b", "b/", "b/x", "c/", "c/x", "d", "d-", "d/", "d/x", "e/", "e0"])
     store = s3_store(moto.address, is_sorted=is_sorted)
     found = [one.path.rpartition(f"{prefix}/")[2] for one in store.list(f"s3://{BUCKET}/{prefix}") if one.size_bytes]
-    # The mark of `e`, which holds nothing, cannot be told from an object.
+    # The mark of the empty folder `e` looks the same as an object.
     assert found == ["a", "a/x", "b", "b/x", "c/x", "d", "d-", "d/x", "e", "e0"]

@@ -82,7 +82,7 @@ def test_they_have_the_files_of_the_folders(traits: StoreTraits, most: int, monk
 
 @pytest.mark.slow
 def test_what_lies_between_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the store lists by name, a page of what is not wanted ends the list."""
+    """If the store lists by name, a page of unwanted objects ends the list."""
     paths = [f"{HOME}/p={folder:04d}/{number:05d}" for folder in range(200) for number in range(2000)]
     store = Listing(paths, SORTED)
     folders = [f"{HOME}/p={folder:04d}" for folder in range(0, 200, 2)]
@@ -345,8 +345,8 @@ def test_a_statement_lists_so_many_files(session: sharkpy.SharkContext, s3: Any,
 def test_a_hundred_thousand_objects(
     session: sharkpy.SharkContext, is_sorted: bool, page_seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """5,000 partitions are listed in 5 s: by name side by side, though each page takes a tenth of a second, as those of
-    Amazon do; where the order is not known, by one list after the other of a server that is near.
+    """5,000 partitions are listed in 5 s: by name in parallel, though each page takes a tenth of a second, as with
+    Amazon. If the order is not known, by one list after the other of a server that is near.
     """
     monkeypatch.setattr(buckets, "_UNSORTED", SORTED if is_sorted else UNSORTED)
     bucket = f"many{uuid4().hex}"

@@ -37,7 +37,7 @@ def write(store: Store, *, overwrite: bool) -> PlainObjects:
 
 
 def names(store: Store) -> set[str]:
-    """Objects in the folder, but for those that are staged."""
+    """Objects in the folder, without the staged ones."""
     found = {one.path.removeprefix(f"{T}/") for one in store.list(T)}
     assert store.stat("s3://memory/wh/tt/old") is not None
     return {name for name in found if not name.startswith(STAGED.removeprefix(f"{T}/"))}
@@ -61,7 +61,7 @@ def test_objects_replace_others_when_all_is_in_place(store: Store) -> None:
     replacing = write(store, overwrite=True)
     replacing.place()
     assert names(store) == OTHERS | OLD | NEW
-    # Who adds meanwhile keeps the rows.
+    # Rows that another writer adds meanwhile stay.
     store.put(f"{T}/later", b"x")
     replacing.clean()
     assert names(store) == OTHERS | NEW | {"later"}

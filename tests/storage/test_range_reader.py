@@ -1,4 +1,4 @@
-"""Remote objects as files: what is read is what a local file gives, by few requests."""
+"""Remote objects as files: the bytes equal a local file's, with few requests."""
 
 from __future__ import annotations
 

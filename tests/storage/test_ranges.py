@@ -40,7 +40,7 @@ def test_joining_never_makes_more_requests(ranges: list[tuple[int, int]], waste:
 
 
 def _gap_of(at: int, wanted: set[int]) -> int:
-    """Bytes of the gap that a byte lies in."""
+    """Size of the gap that contains a byte."""
     before = max(one for one in wanted if one < at)
     after = min(one for one in wanted if one > at)
     return after - before - 1

@@ -97,7 +97,7 @@ def test_what_the_owner_opens(owner: sharkpy.SharkContext, guest: sharkpy.SharkC
 def test_what_the_owner_opens_is_written(
     owner: sharkpy.SharkContext, guest: sharkpy.SharkContext, proxy: FaultProxy, place: str
 ) -> None:
-    """As below the local folders that are open: tables of its own, and those of the catalog."""
+    """The rules are the same as below open local folders: for its own tables, and for tables of the catalog."""
     made = name()
     guest.sql(f"CREATE TABLE {made} LOCATION '{place}/open/new' AS SELECT 1 AS k").close()
     guest.sql(f"INSERT INTO {made} VALUES (2)").close()
@@ -314,7 +314,7 @@ def test_hosts_that_are_none(owner: sharkpy.SharkContext) -> None:
 
 
 class Inside(QuietHandler):
-    """What answers within the machine: it must not be asked."""
+    """Server within the machine; it must not get a request."""
 
     owner: list[str]
 
@@ -467,7 +467,7 @@ def test_what_keys_of_a_session_open_is_not_settled(
     place: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The next start would use the owner's keys where others have led."""
+    """The next start would use the owner's keys at a place that another session has chosen."""
     noted: list[str] = []
     unfinished = owner.catalog.unfinished
     monkeypatch.setattr(unfinished, "begin", lambda staging, **_: noted.append(staging))

@@ -25,7 +25,7 @@ from tests.waiting import until
 There = Callable[[], list[str]]
 STATE = "WITH UNBOUNDED STATE"
 AT_ONCE = {"shark.storage.keep.seconds": 0}
-"""What is hidden goes when nobody here reads it."""
+"""Hidden files are deleted when no reader in this process uses them."""
 
 
 def keys(address: str) -> dict[str, str]:
@@ -43,7 +43,7 @@ def session(proxy: FaultProxy, tmp_path: Path) -> Iterator[sharkpy.SharkContext]
 
 @pytest.fixture
 def there(s3: Any, folder: str) -> There:
-    """Names of what lies in the folder."""
+    """Names of the objects in the folder."""
     prefix = folder.partition(f"{BUCKET}/")[2] + "/"
 
     def listed() -> list[str]:
@@ -102,7 +102,7 @@ def test_epochs_rollback_and_versions(
 
 
 def test_a_folder_that_is_not_empty(session: sharkpy.SharkContext, s3: Any, folder: str, tmp_path: Path) -> None:
-    """Files of others would be the table's."""
+    """Files of other programs would become the table's."""
     make_stream(session, tmp_path / "in")
     s3.put_object(Bucket=BUCKET, Key=f"{folder.partition(f'{BUCKET}/')[2]}/other", Body=b"x")
     with pytest.raises(BindError, match="is not empty"):
@@ -171,7 +171,7 @@ def test_appended_rows_come_once(fed: sharkpy.SharkContext, tmp_path: Path, ther
 
 
 def test_files_stay_until_streams_have_read_them(fed: sharkpy.SharkContext, there: There) -> None:
-    """Those that the table has let go of, by an overwrite, go when the last stream has read them."""
+    """Files that an overwrite has replaced are deleted when the last stream has read them."""
     fed.sql("INSERT INTO far VALUES (2)").close()
     fed.sql("ALTER TABLE added SET TBLPROPERTIES ('failOnDataLoss' = 'false')").close()
     fed.sql("ALTER TABLE whole SET TBLPROPERTIES ('failOnDataLoss' = 'false')").close()
@@ -206,7 +206,7 @@ def test_rewritten_rows_stop_the_query(fed: sharkpy.SharkContext) -> None:
 
 
 def test_dropped_partitions_and_tables(session: sharkpy.SharkContext, folder: str, there: There) -> None:
-    """What a partition had stays for the streams; with the table all goes."""
+    """Files of a dropped partition stay for the streams; DROP of the table deletes all files."""
     session.sql(
         f"CREATE TABLE far (n BIGINT) PARTITIONED BY (day STRING) STORED AS PARQUET LOCATION '{folder}'"
     ).close()
@@ -225,7 +225,7 @@ def test_dropped_partitions_and_tables(session: sharkpy.SharkContext, folder: st
 
 
 def test_what_has_another_name_stays(session: sharkpy.SharkContext, folder: str, there: There) -> None:
-    """Rows of a Hive partition that was renamed count still, where its folder has a name of its own."""
+    """Rows of a renamed Hive partition are still read if its folder has a name of its own."""
     for statement in (
         f"CREATE TABLE far (n BIGINT) PARTITIONED BY (day STRING) STORED AS PARQUET LOCATION '{folder}'",
         f"ALTER TABLE far ADD PARTITION (day='a') LOCATION '{folder}/own'",

@@ -140,7 +140,7 @@ def test_what_others_put_beside_a_base_stays(moto: S3Server, folder: str) -> Non
 
 
 def test_a_write_lists_plain_files_no_more_where_a_manifest_is_behind_them(proxy: FaultProxy, folder: str) -> None:
-    """Others wait while a number is chosen."""
+    """Other writers wait while a number is chosen."""
     one = home(proxy.address, folder)
     one.store.put(f"{folder}/plain", b"p")
     add(one, "a")
@@ -301,7 +301,7 @@ def test_doubts_outlast_the_statement(proxy: FaultProxy, folder: str) -> None:
 
 
 def test_a_discard_that_fails_forgets_nothing(proxy: FaultProxy, folder: str) -> None:
-    """What counts is kept by the next try too, though its manifest is not where the name of its folder tells."""
+    """The next try keeps committed files too, though their manifest is not in the place that the folder's name says."""
     one = home(proxy.address, folder)
     staging = one.make_staging(one.new_staging())
     part = one.staged_subfolder(staging, "day=1")

@@ -1,4 +1,4 @@
-"""What objects in a folder are: data files, manifests or neither."""
+"""Kinds of objects in a folder: data files, manifests or neither."""
 
 from __future__ import annotations
 

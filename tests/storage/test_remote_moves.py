@@ -1,4 +1,4 @@
-"""Statements that move files between buckets and local tables: rows, what is left where, and failures half way."""
+"""Statements that move files between buckets and local tables: rows, remaining files, and failures half way."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_load_by_http(session: sharkpy.SharkContext, table: str, tmp_path: Path)
 
 
 def _left(session: sharkpy.SharkContext, table: str) -> list[str]:
-    """What a failed statement has left in a table's folder."""
+    """Files that a failed statement has left in a table's folder."""
     folder = Path(session.catalog.table("default", table).location or "")
     return [one.name for one in folder.iterdir() if one.name.startswith((".", "_"))]
 
@@ -413,7 +413,7 @@ def test_a_partition_is_renamed(session: sharkpy.SharkContext, far_parts: str, p
     run(session, f"ALTER TABLE {far_parts} PARTITION (p=1) RENAME TO PARTITION (p=7)")
     expected = [(1, 7), (3, 7), (4, 2)]
     assert rows(session, f"SELECT a, p FROM {far_parts} ORDER BY a") == expected
-    # The old name is free, and the new one as others are.
+    # The old name is free, and the new one is used as any other name.
     run(session, f"INSERT INTO {far_parts} VALUES (5, 1), (6, 7)")
     assert rows(session, f"SELECT a, p FROM {far_parts} ORDER BY a") == [*expected, (5, 1), (6, 7)]
     put(f"{place}/table/p=8/others", b"x")

@@ -117,13 +117,13 @@ def test_the_file_of_a_function(session: sharkpy.SharkContext, place: str, put: 
 
 
 def copies(catalog: Catalog) -> list[Path]:
-    """Files of functions, without what Python has compiled beside them."""
+    """Files of functions, without Python's compiled files next to them."""
     paths = Path(catalog.state_dir, "functions").rglob("*")
     return sorted(path for path in paths if path.is_file() and path.parent.name != "__pycache__")
 
 
 def test_files_of_a_permanent_function_are_kept(tmp_path: Path, moto: S3Server, place: str, put: Put, s3: Any) -> None:
-    """Others call it without the storage, also in a restored warehouse; its copies go with it."""
+    """Other sessions call it without the storage, also in a restored warehouse. DROP deletes its copies."""
     body = "def area(a: float, b: float) -> float:\n    return a * b"
     put(f"{place}/far_geometry.py", f"{body}\n".encode())
     put(f"{place}/more.txt", b"")
@@ -160,7 +160,7 @@ def test_files_of_a_permanent_function_are_kept(tmp_path: Path, moto: S3Server, 
 
 
 def test_copies_of_a_killed_process_are_removed(owner: sharkpy.SharkContext) -> None:
-    """Those that it has let count stay."""
+    """Copies that the process has committed stay."""
     catalog = owner.catalog
     dead = UnfinishedWrites(str(Path(catalog.state_dir, "unfinished", "catalog")), catalog.locations)
     left, kept = (Path(catalog.state_dir, "functions", name) for name in ("left", "kept"))

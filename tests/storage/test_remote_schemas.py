@@ -110,7 +110,8 @@ def test_a_session_with_bounds(session: sharkpy.SharkContext, proxy: FaultProxy,
         with pytest.raises(NotAllowedError):
             guest.sql(statement).close()
     assert proxy.seen == []
-    # Keys of its own open it for its queries, and for no table: others read that with the owner's.
+    # The session's own keys open it for its queries, but not for a table: other sessions read a table with the owner's
+    # keys.
     guest.sql(f"SET fs.s3a.access.key={ACCESS_KEY}; SET fs.s3a.secret.key={SECRET}").close()
     for statement in statements:
         with pytest.raises(NotAllowedError, match="out of this session's bounds"):

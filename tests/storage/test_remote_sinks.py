@@ -1,4 +1,6 @@
-"""Continuous sinks into folders of buckets: who takes each file once has each row once, whatever fails or is killed."""
+"""Continuous sinks into folders of buckets: a reader that takes each file once has each row once, in spite of failures
+and kills.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ class Taker:
         return bytes(self._client.get_object(Bucket=BUCKET, Key=self._prefix + name)["Body"].read())
 
     def take(self) -> int:
-        """Take what is new; returns how many numbers there are now. What was taken has not changed."""
+        """Take what is new; return the number of numbers so far. Check that earlier files have not changed."""
         for name in sorted(self.names()):
             if name.startswith("."):
                 continue
@@ -139,7 +141,7 @@ def test_an_epoch_without_rows_asks_nothing(
 def test_a_failure_behind_the_commit(
     session: sharkpy.SharkContext, proxy: FaultProxy, taker: Taker, folder: str, tmp_path: Path, method: str
 ) -> None:
-    """What counts is shown later, with no further epoch."""
+    """Committed rows are shown later, without a further epoch."""
     rule = Rule(method, status=403, code="AccessDenied", times=0)
     proxy.rules.append(rule)
 
@@ -301,7 +303,7 @@ def test_killed_between_two_steps(root: Path, taker: Taker, step: str) -> None:
     ("call", "epochs"), [("copy", 1), ("copy", 2), ("move", 1)], ids=["copied", "second-copied", "moved"]
 )
 def test_killed_while_files_get_their_names(root: Path, taker: Taker, call: str, epochs: int) -> None:
-    """Between a copy and the delete behind it, and before the catalog knows of both."""
+    """Between a copy and the delete after it, and before the catalog knows of both."""
     for number in range(3):
         put_file(root, number)
     with child(HALF_MOVED, root / "w", epochs, call) as process:

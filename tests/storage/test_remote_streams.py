@@ -127,7 +127,7 @@ def many(listed: Listed, names: list[str]) -> None:
 
 
 def test_names_are_numbered_once(catalog: Catalog, listed: Listed) -> None:
-    """Names that are hidden, or as of unfinished files, and marks of folders are no files."""
+    """Hidden names, names of unfinished files, and marks of folders do not count as files."""
     many(listed, ["b", "a/x", "_hidden", "a/.h", "c._COPYING_", "d.tmp", "_temporary/0/part"])
     listed.store.put(f"{IN}/a", b"")
     reader = reader_of(catalog)
@@ -151,7 +151,7 @@ def test_files_found_together_come_by_time_and_name(catalog: Catalog, listed: Li
 
 
 def test_what_comes_while_pages_are_listed_keeps_its_order(catalog: Catalog, listed: Listed) -> None:
-    """`0` comes before `z`, behind the list's place for it: it does not get a number behind `z`."""
+    """`0` comes before `z`, but after the list has passed its place. It does not get a number after `z`."""
     many(listed, [f"m{number:04}" for number in range(1001)])
     reader = reader_of(catalog)
     assert look(reader) == 1001
@@ -213,7 +213,7 @@ def test_files_wait_until_nobody_writes_them(catalog: Catalog, listed: Listed) -
 
 
 def test_lists_begin_behind_the_last_name(catalog: Catalog, listed: Listed) -> None:
-    """Where names ascend; the whole folder is listed as often as the lists behind have cost as much."""
+    """This holds if names ascend. The whole folder is listed again each time the later lists have cost as much."""
     many(listed, [f"{number:05}" for number in range(1500)])
     reader = reader_of(catalog)
     assert look(reader) == 1500
@@ -436,7 +436,7 @@ def test_a_stop_waits_for_no_list(proxy: FaultProxy, tmp_path: Path, put: Put, f
 
 
 def test_a_restart_goes_on(proxy: FaultProxy, tmp_path: Path, put: Put, folder: str) -> None:
-    """By the catalog alone; the definition holds no key."""
+    """Only the catalog is needed; the definition holds no key."""
     proxy.rules.clear()
     for round_number in range(3):
         with sharkpy.connect("local[2]", tmp_path / "w", **QUICK, **keys(proxy.address)) as session:
@@ -454,7 +454,7 @@ def test_a_restart_goes_on(proxy: FaultProxy, tmp_path: Path, put: Put, folder: 
 def test_keys_of_the_session_that_made_it_are_not_kept(
     proxy: FaultProxy, tmp_path: Path, put: Put, folder: str
 ) -> None:
-    """It runs with those of the engine's owner: without any it waits."""
+    """The stream runs with the keys of the engine's owner, and waits if there are none."""
     proxy.rules.clear()
     put("a", [1])
     with sharkpy.connect("local[2]", tmp_path / "w", **QUICK) as owner:

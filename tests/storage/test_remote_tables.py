@@ -416,7 +416,7 @@ def test_restricted_sessions(
     guest = session.new_session(shark_user="ann")
     guest.restrictions = Restrictions((tmp_path,), (), guards_settings=True)
     assert rows(session, f"SELECT k FROM '{place}/a.parquet'") == [(1,)]
-    # The owner's keys open the tables of the catalog, and no others.
+    # The owner's keys open only the tables of the catalog.
     assert rows(guest, f"SELECT k FROM {far}") == [(1,)]
     for text in (
         f"SELECT k FROM '{place}/a.parquet'",

@@ -1,4 +1,4 @@
-"""Statements that write tables in a bucket: rows, what lies there, all or nothing, and failures."""
+"""Statements that write tables in a bucket: rows, objects, all or nothing, and failures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def place() -> str:
 
 @pytest.fixture
 def there(s3: Any, place: str) -> Callable[[], list[str]]:
-    """Names of what lies in the folder."""
+    """Names of the objects in the folder."""
 
     def listed() -> list[str]:
         prefix = f"{place.rpartition('/')[2]}/"
@@ -225,7 +225,7 @@ def test_partitions(session: sharkpy.SharkContext, place: str, there: Callable[[
 def test_partitions_that_others_put_there(
     session: sharkpy.SharkContext, s3: Any, place: str, there: Callable[[], list[str]]
 ) -> None:
-    """MSCK REPAIR TABLE finds them, and rows that are added later are beside theirs."""
+    """MSCK REPAIR TABLE finds the partitions, and rows that are added later are read with theirs."""
     key = place.rpartition("/")[2]
     s3.put_object(Bucket=BUCKET, Key=f"{key}/p=1/x.csv", Body=b"1\n2\n")
     table = f"t{uuid4().hex}"
@@ -388,7 +388,7 @@ def test_programs(session: sharkpy.SharkContext, place: str) -> None:
     assert rows(session, f"SELECT count(*), sum(k) FROM {table}") == [(3, 6)]
 
 
-# What lies there
+# Objects in the bucket
 
 
 @pytest.mark.slow
@@ -465,7 +465,7 @@ def test_an_insert_is_cancelled(
 def test_a_storage_that_fails_behind_the_commit(
     session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]], method: str
 ) -> None:
-    """The statement was carried out, and says so. What it has left is removed by a later one."""
+    """The statement was carried out, and says so. A later statement removes the files that it has left."""
     table = new_table(session, place)
     run(session, f"INSERT INTO {table} VALUES (1, 'a')")
 
@@ -484,7 +484,7 @@ def test_a_storage_that_fails_behind_the_commit(
 def test_a_dropped_table_whose_files_cannot_be_removed(
     session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]]
 ) -> None:
-    """Nobody sees its rows again: they go before another table gets the place."""
+    """No reader sees its rows again: they are deleted before another table gets the place."""
     table = new_table(session, place)
     run(session, f"INSERT INTO {table} VALUES (1, 'a')")
     proxy.rules[:] = [Rule(method="POST|DELETE", status=403, code="AccessDenied")]

@@ -105,7 +105,7 @@ def test_explain_analyze(
     assert "planned in" in run
     assert _REQUESTED.search(run) is not None
     assert sum(int(match[1]) for match in found) == len(proxy.seen)
-    # The bytes of files, without those of lists.
+    # The bytes of files, without the bytes of lists.
     sent = sum(one.sent for one in proxy.seen if "list-type" not in one.path)
     units = {"B": 1, "kB": 1 << 10, "MB": 1 << 20}
     told = sum(float(match[2]) * units[match[3]] for match in found)

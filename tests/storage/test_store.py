@@ -211,7 +211,7 @@ def test_more_than_a_page(request: pytest.FixtureRequest, kind: str, folder: str
         assert all(writers.map(lambda path: store.put_new(path, b"1"), wanted))
     assert [facts.path for facts in store.list(folder)] == wanted
     assert len(store.children(folder)[0]) == len(wanted)
-    # The list is read while what it has given is deleted.
+    # The list is read while the objects that it has returned are deleted.
     store.delete(facts.path for facts in store.list(folder))
     assert list(store.list(folder)) == []
 

@@ -241,7 +241,7 @@ def test_a_file_that_cannot_be_read(store: Store, s3: Any, folder: str) -> None:
 
 
 def test_a_put_whose_answer_is_lost(proxy: FaultProxy, store: Store, folder: str) -> None:
-    """It may be told as taken: by the first try itself."""
+    """The store may report the name as taken, by the first try itself."""
     proxy.rules.append(Rule("PUT", times=1, no_answer=True))
     with suppress(ExecutionError):
         assert not store.put_new(f"{folder}/x", b"mine")

@@ -1,4 +1,4 @@
-"""Warehouses in buckets: where their catalogs are, and whose they are."""
+"""Warehouses in buckets: the places of their catalogs, and their owners."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_warehouse_in_another_one_is_refused(folder: str, opened: Open, tmp_pa
 def test_a_warehouse_that_does_not_know_its_catalog_any_more(
     folder: str, opened: Open, tmp_path: Path, s3: Any
 ) -> None:
-    """As at another endpoint that has a bucket of this name."""
+    """The same happens at another endpoint that has a bucket of this name."""
     opened(tmp_path / "a").stop()
     for name in claims(s3, folder):
         s3.delete_object(Bucket=BUCKET, Key=f"{folder.partition(f'{BUCKET}/')[2]}/.sharkpy/{name}")

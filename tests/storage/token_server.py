@@ -1,4 +1,4 @@
-"""Server that gives tokens, as those of Google and of Microsoft do, and remembers what it was asked."""
+"""Server that issues tokens, as Google's and Microsoft's servers do, and remembers its requests."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_the_catalog_fails_behind_the_function(context: sharkpy.SharkContext, fo
 
 
 def test_a_reader_of_batches(context: sharkpy.SharkContext, folder: Path) -> None:
-    """Rows that the function does not read count as taken. Errors of rows that it does not read are not raised."""
+    """Rows that the function does not read count as taken. Errors of the rows do not count as its errors."""
     make_stream(context, folder)
     put_numbers(folder, "a", range(1000))
     found: list[object] = []

@@ -1,4 +1,4 @@
-"""Words that readers of other systems' manuals type: accepted if the meaning is the same, else refused with our words."""
+"""Words that readers of other systems' manuals type: accepted if the meaning is the same, else refused with ours."""
 
 from __future__ import annotations
 

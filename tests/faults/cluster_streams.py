@@ -35,7 +35,7 @@ def continuous_tables(folder: Path, seed: int, wanted: int) -> None:
             event = list(KILLS)[number % len(KILLS)]
             with befalls(event, context, generator) as seen:
                 tables.put()
-                # Where the files were read before it, it does not happen.
+                # If the files were read before the event, it does not happen.
                 with suppress(AssertionError):
                     until(lambda seen=seen: seen, _LONGEST_ROUND)  # type: ignore[misc]
             happened += seen

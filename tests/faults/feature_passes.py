@@ -22,7 +22,7 @@ NUM_BLOCKS = 12
 
 
 def make_features(context: sharkpy.SharkContext, query: str = "SELECT b, a, y FROM features") -> StoredBlocks:
-    """Make twelve blocks of a table that is blocks alone; the table's own if the query gives columns in its order."""
+    """Make twelve blocks of a table that has only blocks; the table's own if the query gives columns in its order."""
     rows = NUM_BLOCKS * 2000
     context.sql("DROP TABLE IF EXISTS features")
     context.with_settings({"shark.block.rows": "2000"}).sql(

@@ -1,4 +1,4 @@
-"""Use of the machine by this process and those that it started."""
+"""Use of the machine by this process and the processes that it started."""
 
 from __future__ import annotations
 

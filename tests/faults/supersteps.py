@@ -20,7 +20,7 @@ SUPERSTEPS, HIT, PARTITIONS = 9, 6, 4
 
 
 def program(folder: Path) -> Callable[[VertexBlock, Messages, int], Outcome]:
-    """Make a program of PageRank that notes in `folder` who computes, and takes its time in superstep HIT."""
+    """Make a program of PageRank that notes its processes in `folder`, and takes its time in superstep HIT."""
 
     def rank(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
         (folder / f"{superstep}-{vertices.number}-{uuid.uuid4().hex}").touch()
@@ -44,7 +44,7 @@ def killed_in_a_superstep(folder: Path, seed: int) -> None:
 
 
 def check_kill(context: sharkpy.SharkContext, folder: Path, seed: int, kill: Callable[[], object]) -> None:
-    """Check that a kill costs some tasks of one superstep alone; the answer is the same to the last bit."""
+    """Check that a kill costs only some tasks of one superstep; the answer is the same to the last bit."""
     drawn = np.random.default_rng(seed)
     edges = (drawn.integers(0, 5000, 30_000), drawn.integers(0, 5000, 30_000))
     happened: list[bool] = []

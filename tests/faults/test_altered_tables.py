@@ -52,7 +52,7 @@ def check(context: sharkpy.SharkContext, kind: str, most: Callable[[], int], ver
     assert all(row[1:] == (row[0] * row[2], row[2], f"p{row[0] % 3}") for row in found)  # type: ignore[operator]
     if kind == "parts" and not version:
         named = {name for (name,) in rows(context, "SHOW PARTITIONS parts")}
-        # They are asked for behind the rows: an epoch may have made more, a rollback fewer.
+        # The partitions are listed after the rows: an epoch may have made more, a rollback fewer.
         assert named <= {"s=p0", "s=p1", "s=p2"}
     return len(found) // PER_FILE
 
@@ -75,7 +75,7 @@ with sharkpy.connect("local[2]", sys.argv[1], **{"shark.stream.kept.epochs": 6})
 
 @contextmanager
 def other_process(root: Path) -> Iterator[Callable[[str], None]]:
-    """Another process that runs statements, and the epochs where this one does not."""
+    """Another process that runs statements, and the epochs if this process does not."""
     with child(CHILD, root / "w") as process:
 
         def run(text: str) -> None:
@@ -91,9 +91,7 @@ def other_process(root: Path) -> Iterator[Callable[[str], None]]:
 
 
 class Trouble:
-    """What somebody does to a continuous table, by chance, in one of several sessions and processes, whose statements
-    `runners` run.
-    """
+    """Random changes of a continuous table, in several sessions and processes, whose statements `runners` run."""
 
     def __init__(
         self,
@@ -204,7 +202,7 @@ def test_changed_at_any_moment(tmp_path: Path, kind: str, troubles: int) -> None
 def test_another_process_goes_on_meanwhile(
     tmp_path: Path, kind: str, statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It writes an epoch whenever a statement has staged what it is about to put in place."""
+    """The other process writes an epoch whenever a statement has staged its files and is about to place them."""
     put, done = itertools.count(), list[str]()
 
     def write(step: str) -> None:

@@ -96,7 +96,7 @@ def cancelled_after(work: Callable[[], object], cancel: Callable[[], None], seco
 
 
 def assert_nothing_runs() -> None:
-    """Within a second of now: a first look gives what was told to end the time to end."""
+    """Check that all work ends within a second. The first look leaves cancelled work time to end."""
     deadline = time.monotonic() + allowed(_SECONDS + _SLACK)
     while (share := cpu_share(0.4)) > _IDLE and time.monotonic() < deadline:
         pass

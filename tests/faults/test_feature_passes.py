@@ -60,7 +60,7 @@ def test_a_worker_is_killed(blocks: StoredBlocks, expected: list[bytes], calls: 
 
 @pytest.mark.slow
 def test_a_worker_is_killed_at_each_try(blocks: StoredBlocks, expected: list[bytes], calls: Path) -> None:
-    """It is tried anew where a block was cut short, as that may be what has killed it; and not where all are whole."""
+    """The task is tried again if a block was cut short, which may have killed it, but not if all blocks are whole."""
     with pytest.raises(WorkersDiedError, match="at each of 4 tries"):
         blocks.run(cutting_gradient, (WEIGHTS, str(calls), 0.0, []))
     calls.with_suffix(".deaths").unlink()

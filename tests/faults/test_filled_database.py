@@ -1,4 +1,6 @@
-"""DuckDB's database of all driver queries, filled by one of them: the others go on, and who asks for more is ended."""
+"""DuckDB's database of all driver queries, filled by one of them: the other queries go on, and a query that asks for
+more is cancelled.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,7 @@ class _Database:
     wanted_memory = 100
 
     def limit_memory(self, size: int) -> None:
-        """It takes what it gets."""
+        """Accept any limit."""
 
 
 def test_a_query_alone_fails_at_once() -> None:

@@ -73,7 +73,7 @@ def fails(context: sharkpy.SharkContext, statement: str) -> bool:
     try:
         context.sql(statement)
     except SharkError as error:
-        assert error.sqlstate in _CLEAR, f"{statement}: {error}"  # noqa: PT017 - others are none of this test's
+        assert error.sqlstate in _CLEAR, f"{statement}: {error}"  # noqa: PT017 - other errors are not for this test
         return True
     return False
 

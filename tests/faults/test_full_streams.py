@@ -1,4 +1,4 @@
-"""Disk that fills while epochs are written: the continuous table waits and says so, and goes on where there is room; no
+"""Disk that fills while epochs are written: the continuous table waits, reports it, and goes on when there is room; no
 row is lost, none comes twice.
 """
 
@@ -100,7 +100,7 @@ def test_a_disk_without_room(tmp_path: Path, kind: str) -> None:
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rollback_without_room(tmp_path: Path, kind: str) -> None:
-    """For every n: the table is as before, or as it was then."""
+    """For every n: the table is as before the rollback, or as at the epoch."""
     failures = 0
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         make_stream(context, tmp_path / "in")

@@ -37,7 +37,7 @@ with sharkpy.connect("local[2]", warehouse, **{"shark.store.shm.dir": shm, "shar
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("step", steps.STEPS)
 def test_killed_with_blocks_that_do_not_count(tmp_path: Path, step: str) -> None:
-    """They are on the disk, too, as those of large epochs."""
+    """The blocks are on the disk, too, like the blocks of large epochs."""
     make(tmp_path, ["cached"])
     (tmp_path / "shm").mkdir()
     for number in range(3):

@@ -1,4 +1,4 @@
-"""Processes killed while they run epochs: no row is lost, none comes twice, and readers see whole epochs alone."""
+"""Processes killed while they run epochs: no row is lost, none comes twice, and readers see only whole epochs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def put_file(root: Path, number: int) -> None:
 
 @contextmanager
 def runner(root: Path, step: str = "", times: int = 0) -> Iterator[Child]:
-    """A process that runs the epochs, and kills itself after a step was done so many times."""
+    """A process that runs the epochs, and kills itself after a step was done `times` times."""
     with child(CHILD, root / "w", step, times) as process:
         process.output.readline()
         yield process

@@ -1,4 +1,4 @@
-"""Processes killed while they fold a state: it has the files of before, or those that they were folded to."""
+"""Processes killed while they fold a state: it has the earlier files, or the files into which they were folded."""
 
 from __future__ import annotations
 

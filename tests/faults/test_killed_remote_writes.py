@@ -1,5 +1,5 @@
-"""Processes killed while they write tables in a bucket: what was told to be done is there, of all else all or nothing,
-and the next start removes the remains.
+"""Processes killed while they write tables in a bucket: finished statements have all their rows, other statements all
+or none, and the next start removes the remains.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def test_old_or_new_and_nothing_else(
             "CREATE TABLE base AS SELECT explode(sequence(1, 60)) AS id",
             f"CREATE TABLE plain (id INT, v INT) LOCATION '{place}/plain'",
             f"CREATE TABLE parts (id INT, v INT) PARTITIONED BY (p INT) LOCATION '{place}/parts'",
-            # Its manifests are not where the names of staged files tell.
+            # The names of staged files do not tell the place of its manifests.
             f"ALTER TABLE parts ADD PARTITION (p = 0) LOCATION '{place}/parts/apart'",
         ):
             context.sql(text).close()
@@ -155,7 +155,7 @@ def test_kills_at_any_time(
             found = dict(context.sql("SELECT statement, count(*) FROM t GROUP BY statement").fetchall())
         told |= ended | found.keys()
         assert set(found.values()) <= {ROWS}
-        # A statement whose end was not told may have been carried out, and have replaced what was there before.
+        # A statement whose end was not reported may have been carried out, and have replaced the earlier rows.
         replaced = max((one for one in told if one % 7 == 0), default=0)
         assert {one for one in ended if one >= replaced} <= found.keys()
     with sharkpy.connect("local[2]", warehouse, **keys) as context:

@@ -1,4 +1,4 @@
-"""Processes killed while they roll a continuous table back: it is as before, or as it was then; no row comes twice."""
+"""Processes killed while they roll a continuous table back: it is as before, or as at the epoch; no row comes twice."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:
 
 
 def test_epochs_that_were_rolled_back_do_not_begin_again(tmp_path: Path) -> None:
-    """The log does not know of the rollback: the ranges in it of later epochs are not those of the new ones."""
+    """The log does not know of the rollback: its ranges of later epochs differ from the ranges of the new epochs."""
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         write_epochs(context, tmp_path, "")
     assert status_of(CHILD, tmp_path / "w", steps.COMMITTED, "1") == -signal.SIGKILL

@@ -1,4 +1,4 @@
-"""Processes killed while they write into a folder: who takes each file once has each row once."""
+"""Processes killed while they write into a folder: a reader that takes each file once has each row once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_killed_between_two_steps(tmp_path: Path, step: str) -> None:
         put_file(tmp_path, number)
     with runner(tmp_path, step, 2) as process:
         assert process.wait(120) == -signal.SIGKILL
-    # What was committed is shown by whoever looks after the sink next.
+    # Committed rows are shown by the next process that runs the sink.
     assert check_prefix(taker) == (3 if step == steps.ENDED else 2)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         put_file(tmp_path, 3)

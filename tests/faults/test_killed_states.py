@@ -35,7 +35,7 @@ def make(root: Path) -> None:
 
 
 def check(context: sharkpy.SharkContext, put: int) -> None:
-    """Both tables are those of the same epoch: the last window is not closed yet."""
+    """Check that both tables are at the same epoch: the last window is not closed yet."""
     seen = [row[0] for row in context.sql("SELECT n FROM seen ORDER BY n").fetchall()]
     assert seen == list(range(len(seen)))
     assert check_prefix(context, put) == max(len(seen) // PER_FILE - 1, 0)

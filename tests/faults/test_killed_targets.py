@@ -92,7 +92,7 @@ def test_killed_at_any_moment(tmp_path: Path, kills: int) -> None:
                     put_file(tmp_path, put)
                     put += 1
                     time.sleep(chance.random() * 0.1)
-                # Beside the epochs of the other process.
+                # At the same time as the epochs of the other process.
                 for name in TARGETS:
                     reader.sql(f"INSERT INTO {name} VALUES ({BESIDE - kill}, 'p{kill}')").close()
                 people.add(BESIDE - kill)

@@ -18,11 +18,11 @@ from tests.streaming.folder_input import numbers, put, until_numbers
 
 BEGIN = datetime(2024, 5, 1, 10, 0)
 SECONDS = 10
-"""Each file has the rows of one window of so many seconds."""
+"""Each file has the rows of one window of this length."""
 
 
 def make(root: Path, clauses: str = "") -> None:
-    """Make a table of windows, a stream of those that are closed, and a table of these; none runs yet."""
+    """Make a table of windows, a stream of the closed windows, and a table of the stream; none runs yet."""
     events = "n BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
     query = f"SELECT n, count(*) AS times FROM events GROUP BY n, window(ts, '{SECONDS} seconds')"
     (root / "in").mkdir()

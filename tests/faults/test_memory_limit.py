@@ -1,5 +1,5 @@
-"""Shortage of memory: blocks beyond the store's limit lie on disk, queries spill, and what cannot spill is a clear
-error.
+"""Shortage of memory: blocks beyond the store's limit are on disk, queries spill, and a query that cannot spill is a
+clear error.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def test_rdd_tasks_short_of_memory(
     try:
         store.memory_limit = 0
         store.enforce_limit()
-        # Of the store's blocks; those of tasks that earlier tests killed lie beside them.
+        # Of the store's blocks; blocks of tasks that earlier tests killed are next to them.
         assert store._blocks
         assert not any(map(store.is_in_memory, store._blocks.values()))
         assert {query: context.sql(query).fetchall() for query in QUERIES} == expected

@@ -59,7 +59,7 @@ def contents(context: sharkpy.SharkContext, names: tuple[str, ...] = (*TABLES, "
 
 
 def failure(context: sharkpy.SharkContext, sql: str) -> str | None:
-    """Text of the error alone: its frames hold blocks."""
+    """Only the text of the error: its frames hold blocks."""
     try:
         context.sql(sql).close()
     except SharkError as error:
@@ -202,7 +202,7 @@ def test_killed_at_every_step(tmp_path: Path) -> None:
 
 
 def test_snapshots_beside_writers_and_drops(tmp_path: Path) -> None:
-    """Readers of one table while others insert, overwrite and drop it: whole batches, or a table that is not there."""
+    """Readers of one table while other sessions insert, overwrite and drop it: whole batches, or a missing table."""
     wrong: list[str] = []
     with session(tmp_path) as context:
         context.sql("CREATE TABLE base AS SELECT explode(sequence(1, 50)) AS id")

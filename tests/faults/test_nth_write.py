@@ -32,7 +32,7 @@ STATEMENTS = {
 
 
 def session(folder: Path, memory: str) -> sharkpy.SharkContext:
-    """Open a session with so much memory: with little, blocks go to the local folder behind links."""
+    """Open a session with that memory. If it is small, blocks go to the local folder, with links to them."""
     (folder / "shm").mkdir(parents=True)
     conf = {"shark.store.shm.dir": folder / "shm", "shark.temp.dir": folder, "shark.block.rows": 1000}
     return sharkpy.connect(warehouse=folder / "warehouse", **conf, shark_store_memory_limit=memory)
@@ -90,7 +90,7 @@ def check(error: SharkError, writes: NthWrite) -> None:
 def test_what_the_driver_hands_to_tasks(
     context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that the driver keeps between stages, and those that it broadcasts."""
+    """Rows that the driver keeps between stages, and rows that it broadcasts."""
     monkeypatch.setattr(held_rows, "HELD_BYTES", 1000)
     query = "SELECT count(*), sum(a.v) FROM facts a JOIN facts b ON a.k = b.v WHERE b.g < 4"
     answer = context.sql(query).fetchall()

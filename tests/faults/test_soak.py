@@ -86,7 +86,7 @@ class Client:
         self.expect("SELECT count(*), coalesce(sum(v), 0) FROM batches", lambda n, v: n == v and n % BATCH == 0)
 
     def transfer(self) -> None:
-        """Moves an amount from one account to another: the sum stays, whoever writes at the same time."""
+        """Move an amount from one account to another. The sum stays, whatever other writers do at the same time."""
         first, second = self.chance.sample(range(ACCOUNTS), 2)
         change = f"CASE id WHEN {first} THEN -7 WHEN {second} THEN 7 ELSE 0 END"
         self.rows(f"INSERT OVERWRITE TABLE accounts SELECT id, amount + {change} FROM accounts")

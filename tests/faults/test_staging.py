@@ -1,4 +1,4 @@
-"""Staging folders while others work against them: tasks that outlive their statement, a table dropped meanwhile."""
+"""Staging folders while other work disturbs them: tasks that outlive their statement, a table dropped meanwhile."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INSERTS = {
 
 
 def test_a_task_that_writes_on_leaves_nothing(tmp_path: Path) -> None:
-    """The task's files appear under a name of their own first, as those of a real task do."""
+    """The task's files appear under a name of their own first, as a real task's files do."""
     for number in range(200):
         staging = new_staging(tmp_path / "t")
         is_started = threading.Event()

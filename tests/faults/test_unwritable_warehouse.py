@@ -1,4 +1,4 @@
-"""Warehouse that takes no write: it is read all the same, and what frees space works where there is none."""
+"""Warehouse that takes no write: it is read all the same, and statements that free space work if there is none."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def take_rights(folder: Path) -> None:
 
 
 def test_a_folder_without_the_right_to_write_is_read(tmp_path: Path) -> None:
-    """Also beside one who may: what that changes is seen by the next statement."""
+    """The folder is also read while another session writes it: the next statement sees its changes."""
     make(tmp_path)
     take_rights(tmp_path)
     command = [*without_rights(), sys.executable, "-c", READER, str(tmp_path / "warehouse")]

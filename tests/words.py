@@ -42,6 +42,7 @@ CLEAN = (
     "bench/streaming",
     "tests/streaming",
     "tests/storage",
+    "tests/lake",
     "tests/faults",
 )
 """Folders and files without findings. `make check` keeps them so; add a folder once it has none."""

@@ -38,7 +38,7 @@ def new_place() -> str:
 
 
 def others_catalog(folder: Path, place: str, address: str) -> Iterator[Any]:
-    """A catalog of others, with tables in a bucket."""
+    """A catalog of another program, with tables in a bucket."""
     from pyiceberg.catalog import load_catalog
 
     uri = f"sqlite:///{folder}/other.sqlite"

@@ -1,4 +1,4 @@
-"""What the tests of remote lake tables share with those of storage: servers of S3, and HDFS."""
+"""Fixtures that the tests of remote lake tables share with the tests of storage: servers of S3, and HDFS."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Spark with Iceberg's own runtime: another engine, in a JVM of its own, over a catalog of Iceberg that it shares.
 
-Its jars come as those of other Java programs do. Spark is not the engine's: Iceberg's runtime is for certain versions.
+Its jars are fetched like the jars of other Java programs. Spark is not the engine's: Iceberg's runtime is for certain
+versions.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class IcebergSpark:
                 f"{catalog}.type": "jdbc",
                 f"{catalog}.uri": f"jdbc:sqlite:{sqlite}",
                 f"{catalog}.warehouse": warehouse,
-                # Others write, too.
+                # Other programs write, too.
                 f"{catalog}.cache-enabled": "false",
                 "spark.local.dir": str(folder),
                 "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),

@@ -13,8 +13,8 @@ from tests.storage.loopback import LoopbackServer, QuietHandler
 
 
 class RestCatalogServer:
-    """Server over `tables`. `config`: what it tells of a table beside its metadata, such as keys. `failures`: statuses
-    of the next commits, which are carried out.
+    """Server over `tables`. `config`: its answers about a table in addition to the metadata, such as keys. `failures`:
+    statuses of the next commits, which are carried out.
     """
 
     def __init__(self, tables: Any, config: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What tests of lake tables share: sessions, rows, and Iceberg's own tables beside."""
+"""Helpers of the tests of lake tables: sessions, rows, and Iceberg's own tables."""
 
 from __future__ import annotations
 

@@ -290,7 +290,7 @@ def test_storage_that_refuses_a_commit(
 @pytest.mark.slow
 @pytest.mark.parametrize("has_begun", [False, True], ids=["staged", "in its commit"])
 def test_a_killed_writer(proxy: FaultProxy, place: str, there: Listed, tmp_path: Path, has_begun: bool) -> None:
-    """What it has staged goes at the next start, unless it may count."""
+    """The next start deletes its staged files, unless they may be committed."""
     with sharkpy.connect("local[2]", tmp_path, **keys(proxy.address)) as context:
         t = table(context, place, "ICEBERG", "k INT")
         run(context, f"INSERT INTO {t} VALUES (1)")
@@ -331,7 +331,7 @@ def test_restricted_sessions(context: sharkpy.SharkContext, place: str, proxy: F
 
 @pytest.mark.parametrize("name", ["a b", "käse", "a%20b", "a#b", "a?b", "a[b]"])
 def test_delta_in_hdfs_has_plain_names(context: sharkpy.SharkContext, name: str) -> None:
-    """deltalake would take others for escapes, and go to another folder."""
+    """deltalake would take other characters for escapes, and use another folder."""
     with pytest.raises(UnsupportedError, match="path of HDFS with characters"):
         run(context, f"SELECT * FROM delta.`hdfs://127.0.0.1:1/{name}`")
 

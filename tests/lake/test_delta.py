@@ -1,4 +1,4 @@
-"""Tables of Delta: made, written, read at their versions, and followed while others write them."""
+"""Tables of Delta: made, written, read at their versions, and followed while other programs write them."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_a_table_that_fails_leaves_nothing(context: sharkpy.SharkContext, tmp_pa
 
 
 def test_a_place_that_is_to_be_removed(context: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """What a dropped table has left, since somebody reads it, does not go when another table is there."""
+    """Files that a dropped table has left for a reader are not deleted when another table is in the folder."""
     make = f"CREATE TABLE left_there USING delta LOCATION '{tmp_path / 't'}' AS SELECT 1 AS a"
     run(context, make, "ALTER TABLE left_there SET TBLPROPERTIES ('external.table.purge'='true')")
     reading = context.catalog.readers.enter(location(context, "left_there"))

@@ -1,4 +1,4 @@
-"""Examples of docs/iceberg.md run, and give what stands below them."""
+"""Examples of docs/iceberg.md run, and return the answers below them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lake tables in HDFS, in both formats: what statements make, write, change and drop beside a real cluster."""
+"""Lake tables in HDFS, in both formats: what statements make, write, change and drop in a real cluster."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_others_read_and_write_delta(
 def test_a_name_node_that_stands_still_in_a_commit(
     context: sharkpy.SharkContext, hdfs: HadoopCluster, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether the rows count is told, or that nobody knows it; other threads run meanwhile."""
+    """The statement reports if the rows are committed, or that this is unknown; other threads run meanwhile."""
     seconds: list[float] = []
     t = contract.table(context, place, "DELTA", "k INT")
     changed, node = DeltaPlace.changed, hdfs.processes["namenode"]

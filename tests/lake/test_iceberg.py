@@ -1,4 +1,4 @@
-"""Tables of Iceberg in the warehouse's own catalog: made, written, read, and followed while others write them."""
+"""Tables of Iceberg in the warehouse's own catalog: made, written, read, and followed while other programs write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of Iceberg in buckets: others write them, and statements read them as they are and as they were."""
+"""Tables of Iceberg in buckets: other programs write them, and statements read current and earlier versions."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_a_file_that_is_gone_or_another(context: sharkpy.SharkContext, other: An
 
 
 def with_metadata(client: Any, table: Any, place: str, change: Any) -> str:
-    """A table like another one, with metadata that somebody has changed."""
+    """A table like another one, with changed metadata."""
     body = client.get_object(Bucket=BUCKET, Key=key_of(table.metadata_location))["Body"].read()
     made = json.loads(body)
     change(made)
@@ -265,7 +265,7 @@ def test_what_passes_is_tried_again(context: sharkpy.SharkContext, other: Any, p
 
 @pytest.fixture
 def guest(context: sharkpy.SharkContext, tmp_path: Path, place: str) -> sharkpy.SharkContext:
-    """A session of the server that may name what lies in one folder."""
+    """A session of the server that may name the files in one folder."""
     session = context.new_session(shark_user="ann")
     folders = (tmp_path / "open",)
     session.restrictions = Restrictions(

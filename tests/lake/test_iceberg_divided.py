@@ -55,7 +55,7 @@ MANY = (
     "CAST(from_unixtime((id - 20) * 1800 - 1) AS TIMESTAMP) AS at, CAST(id - 20 AS DECIMAL(9,2)) / 8 AS price, "
     "unhex(concat('ff0', id % 3, 'aa')) AS bytes FROM range({rows})"
 )
-"""Rows around the year 1970, and negative numbers, with NULLs and with bytes that are no text."""
+"""Rows around the year 1970, and negative numbers, with NULLs and with bytes that are not text."""
 COLUMNS = "(id BIGINT, word STRING, day DATE, at TIMESTAMP, price DECIMAL(12,4), bytes BINARY)"
 
 
@@ -81,7 +81,7 @@ def test_each_file_has_one_value(context: sharkpy.SharkContext, spec: str) -> No
         assert rows(context, f"SELECT * FROM {name} ORDER BY id") == [
             (*row[:4], row[4].quantize(Decimal("0.0001")), row[5]) for row in expected
         ]
-        # By the values of files, others leave files out.
+        # Other engines skip files by the values in their manifests.
         for condition in ("id = -7", "word = 'kä1/ =%'", "word IS NULL", "day < '1969-06-01'", "price >= 1.5000"):
             ours = rows(context, f"SELECT count(*) FROM {name} WHERE {condition}")
             assert ours == [(handle.scan(condition).to_arrow().num_rows,)]
@@ -144,7 +144,7 @@ def test_whole_buckets_are_not_overwritten(context: sharkpy.SharkContext) -> Non
 
 
 def test_a_spec_that_others_change(context: sharkpy.SharkContext) -> None:
-    """A field that a table of version 1 has lost takes nothing from then on, even where its column goes."""
+    """After a table of version 1 has lost a field, the field holds no values, even if its column is dropped."""
     run(
         context,
         "CREATE TABLE evolved (id INT, word STRING) PARTITIONED BY SPEC (bucket(2, id)) STORED BY ICEBERG "

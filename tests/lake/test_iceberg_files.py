@@ -1,4 +1,6 @@
-"""Files of Iceberg that others have written: columns by their ids, rows that were deleted, fields that divide them."""
+"""Files of Iceberg that other programs have written: columns by their ids, rows that were deleted, fields that divide
+them.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
 
 @pytest.fixture
 def other(context: sharkpy.SharkContext, tmp_path: Path) -> Any:
-    """A catalog of others, which the session knows by its settings."""
+    """A catalog of another program, which the session knows by its settings."""
     run(
         context,
         "SET iceberg.catalog.other.type=sql",
@@ -271,7 +273,7 @@ def test_deletes_by_equality(context: sharkpy.SharkContext, other: Any, tmp_path
     assert rows(context, "SELECT count(*) FROM t") == [(3,)]
     assert rows(context, "SELECT part FROM t") == [("x",)] * 3
     assert rows(context, "SELECT id FROM t WHERE word = 'a'") == [(2,)]
-    # A column that the table has lost is one of the deletes' still, and those of later rows do not count.
+    # Deletes still use a column that the table has lost, and do not apply to later rows.
     with table.refresh().update_schema() as update:
         update.delete_column("word")
     table.refresh().append(pa.table({"id": [1], "part": ["y"]}, pa.schema([("id", pa.int64()), ("part", pa.string())])))
@@ -343,7 +345,7 @@ def test_roaring_bitmaps(found: list[int], has_runs: bool) -> None:
 
 
 def test_few_bytes_of_very_many_rows_are_refused() -> None:
-    """Runs may lie one over the other."""
+    """Runs may overlap."""
     runs = 2_000
     head = (1).to_bytes(8, "little") + bytes(4) + (12347).to_bytes(4, "little") + b"\x01" + b"\0\0\xff\xff"
     with pytest.raises(ResourceError) as caught:

@@ -24,7 +24,7 @@ WRITERS, EACH = 3, 3
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a metastore that has the tables of its locks: it makes them in tests alone."""
+    """Address of a metastore that has the tables of its locks: it makes them only in tests."""
     with metastore_server(tmp_path_factory.mktemp("hive"), **{"hive.in.test": "true"}) as found:
         yield found
 
@@ -89,7 +89,7 @@ def test_writers_meet(address: str, tmp_path: Path, takes_locks: bool) -> None:
 
 @pytest.mark.slow
 def test_metadata_that_others_have_changed(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The metastore refuses metadata that were made of others than it has by now; an append is tried again."""
+    """The metastore refuses metadata that were made from an older version than its own; an append is tried again."""
     alter, calls = _Client.alter_table_with_environment_context, list[str]()
 
     def meet(client: Any, **given: Any) -> None:

@@ -22,7 +22,7 @@ from tests.storage.s3_servers import S3Server
 
 @pytest.fixture
 def server(seaweed: S3Server, tmp_path: Path) -> Iterator[RestCatalogServer]:
-    """It checks signatures: nothing is read without the keys that the catalog gives."""
+    """Server of the catalog; storage checks signatures, so reads need the keys that the catalog gives."""
     for tables in others_catalog(tmp_path, new_place(), seaweed.address):
         made = RestCatalogServer(tables, others_options(seaweed.address))
         yield made
@@ -46,7 +46,7 @@ def test_the_keys_of_the_catalog_are_used(context: sharkpy.SharkContext, server:
     server.tables.load_table("ns.t").append(pa.table({"k": pa.array([3], pa.int32())}))
     assert rows(context, "SELECT k FROM t ORDER BY k") == [(2,), (3,)]
     place = server.tables.load_table("ns.t").location()
-    # They open that table alone.
+    # The keys open only that table.
     with pytest.raises(SharkError, match="no keys"):
         rows(context, f"SELECT * FROM iceberg.`{place}`")
     shown = str(rows(context, "DESCRIBE FORMATTED t")) + str(rows(context, "SHOW CREATE TABLE t"))

@@ -91,7 +91,7 @@ def test_rows_that_spark_deletes_and_columns_that_it_changes(both: Both) -> None
     snapshot = both.spark.rows(f"SELECT snapshot_id FROM {both.in_spark}.snapshots ORDER BY committed_at DESC")[0][0]
     both.write_there("DELETE FROM {t} WHERE id IN (2, 15)", "UPDATE {t} SET word = 'new' WHERE id = 11")
     assert len(both.check()) == 11
-    # Spark has not written the rows anew: it has left files of deletes.
+    # Spark has not written the rows again: it has added files of deletes.
     assert rows(both.context, f"SELECT count(*) FROM {both.name}.files WHERE content <> 0") != [(0,)]
     both.write_there(
         "ALTER TABLE {t} RENAME COLUMN word TO text",
@@ -125,7 +125,7 @@ def test_rows_that_are_written_here(both: Both) -> None:
     assert len(both.check()) == 29
     both.check("WHERE part = 'p1'")
     both.check("WHERE part IS NULL")
-    # Of the partitions that get rows, all others go, with the deletes of theirs.
+    # In the partitions that get rows, all other rows are removed, with their deletes.
     both.write("INSERT OVERWRITE {t} SELECT id + 1000, part, value FROM {t} WHERE part = 'p1' AND id > 5")
     assert len(both.check("WHERE part = 'p1'")) == 7
     both.write(

@@ -1,4 +1,4 @@
-"""What metadata of Iceberg's that others have written can make the engine do: nothing but read local files."""
+"""Effects of Iceberg metadata that other programs have written: the engine reads local files and does nothing else."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
 
 
 def changed(context: sharkpy.SharkContext, folder: Path, change: Any) -> str:
-    """File with the metadata of the table after a change, as somebody writes it who can write a folder."""
+    """File with the metadata of the table after a change by a user who can write the folder."""
     place = own_catalog(context).load_table("default.t").metadata_location.removeprefix("file://")
     body = json.loads(Path(place).read_text())
     change(body)
@@ -93,7 +93,7 @@ def test_keys_to_storage_are_not_shown(context: sharkpy.SharkContext, tmp_path: 
 
 
 def test_an_entry_stays_that_of_its_table(context: sharkpy.SharkContext) -> None:
-    """It would be the one of a catalog's table that nobody has made here, and DROP would drop that."""
+    """Otherwise the entry would belong to another table of the catalog, and DROP would drop that table."""
     run(context, "CREATE TABLE mine (a INT) STORED BY ICEBERG TBLPROPERTIES ('name'='default.theirs')")
     for clause, key in (
         ("SET TBLPROPERTIES ('iceberg.catalog'='other')", "iceberg.catalog"),

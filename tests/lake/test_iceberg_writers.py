@@ -33,7 +33,9 @@ def test_appends_meet(tmp_path: Path) -> None:
 
 
 def test_changes_of_rows_see_others(tmp_path: Path) -> None:
-    """A statement that writes rows anew fails where others have written since it found the table; its files go."""
+    """A statement that rewrites rows fails if another writer has committed since it found the table; its files are
+    deleted.
+    """
     with sharkpy.connect(warehouse=tmp_path) as context:
         run(context, "CREATE TABLE t (a INT) STORED BY ICEBERG", "INSERT INTO t VALUES (1)")
         table = context.catalog.table("default", "t")
@@ -50,7 +52,7 @@ def test_changes_of_rows_see_others(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_not_there_are_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where another writer adds them between the last look at the table and the commit, that fails."""
+    """If another writer adds them between the last look at the table and the commit, the commit fails."""
     commit, met = SqlCatalog.commit_table, list[bool]()
 
     def meet(*given: Any) -> Any:
@@ -99,7 +101,7 @@ def test_a_commit_that_was_told_to_have_failed_counts_once(tmp_path: Path, monke
 
 @pytest.mark.parametrize("has_written", [True, False])
 def test_the_last_try_may_have_been_the_one(monkeypatch: pytest.MonkeyPatch, has_written: bool) -> None:
-    """A commit that is told to have failed may count: its files stay."""
+    """A commit that is reported as failed may have succeeded, so its files stay."""
 
     def fail(*_: object, **__: object) -> None:
         summary = {"sharkpy.write": marks[-1]} if has_written else None

@@ -1,4 +1,6 @@
-"""Tables of others whose columns and fields have upper-case letters: written here, read by the formats' libraries."""
+"""Tables of other programs whose columns and fields have upper-case letters: written here, read by the formats'
+libraries.
+"""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_values_are_duckdbs(kind: str, transform: str) -> None:
     ],
 )
 def test_buckets_are_those_of_the_specification(kind: str, value: Any, hashed: int) -> None:
-    """Hashes of its appendix B; the bucket is what is left of a hash without its sign."""
+    """Hashes of its appendix B; the bucket is the remainder of a hash without its sign."""
     number = 1_000_003
     assert values_of(field_of("bucket", number), kind, [value]) == [(hashed & 0x7FFFFFFF) % number]
 

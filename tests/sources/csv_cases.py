@@ -1,6 +1,6 @@
 """Files of CSV, the statements that read and write them, and Spark's answers, which are on record.
 
-`python -m tests.sources.csv_cases` asks Spark again and writes the record anew.
+`python -m tests.sources.csv_cases` asks Spark again and rewrites the record.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Run = Callable[[str], pa.Table]
 
 @dataclass(frozen=True)
 class Case:
-    """`content` of a file, and the table over it. Without `columns` they are told by the file."""
+    """`content` of a file, and the table over it. Without `columns` the file has their names."""
 
     name: str
     content: bytes
@@ -31,7 +31,7 @@ class Case:
     suffix: str = ".csv"
 
     def answer(self, run: Run, folder: Path) -> Answer:
-        """Rows as texts, sorted; without `columns` those of DESCRIBE come first."""
+        """Rows as texts, sorted; without `columns` the rows of DESCRIBE come first."""
         place = folder / self.name
         place.mkdir(parents=True, exist_ok=True)
         (place / f"part-0{self.suffix}").write_bytes(self.content)

@@ -1,6 +1,7 @@
 """Opens files with some bytes changed, as a process of its own: `python -m tests.sources.damaged_files parquet 300`.
 
-Prints the seed before each file, and what is no error of the engine; whoever has started it sees where it has died.
+The program prints the seed before each file, and each error that is not the engine's, so that its caller sees at which
+file it died.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CHAR from files: blanks at the end are no part of a value, in every format."""
+"""CHAR from files: blanks at the end are not part of a value, in every format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""USING csv beside Spark: the same statements over the same files give the same rows."""
+"""USING csv, compared with Spark: the same statements over the same files give the same rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sharkpy
 from tests.sources.csv_cases import CASES, WRITES, Answer, Case, Write, recorded, spark_answers, texts, using
 
 OURS: dict[str, Answer] = {
-    # CHAR is Hive's: without blanks behind it, and cut.
+    # CHAR is Hive's: without blanks after it, and cut.
     "characters": [["abc", "abc"], ["abcd", "abcdef"]],
     # Names have no case.
     "told_names": [
@@ -22,7 +22,7 @@ OURS: dict[str, Answer] = {
     # Spark takes the first line break of a file for its line end, though it is in quotes.
     "written_lines": [["1", "a\nb"], ["2", 'c\r\nd "e"']],
 }
-"""Case -> our answer, where it is not Spark's."""
+"""Case -> our answer, if it differs from Spark's."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_files_go_to_spark_and_back(session: sharkpy.SharkContext, tmp_path: Pat
                 folder = tmp_path / name
                 own = case.answer(write, folder)
                 table = f"crossed_{case.name}"
-                # Rows that are added here lie in a folder of their own.
+                # Rows that are added here are in a folder of their own.
                 place = next((folder / case.name).glob("delta_*"), folder / case.name)
                 read(f"DROP TABLE IF EXISTS {table}")
                 read(f"CREATE TABLE {table} ({case.columns}) {using(case.options)} LOCATION '{place}'")

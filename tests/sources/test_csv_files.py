@@ -1,4 +1,4 @@
-"""USING csv: splits, chunks, the quick reader beside the slow one, round trips, options, malformed rows."""
+"""USING csv: splits, chunks, the quick reader compared with the slow one, round trips, options, malformed rows."""
 
 from __future__ import annotations
 

@@ -110,13 +110,13 @@ def test_cut_is_as_split(
     expected = split(path, schema, names, properties)
     assert cut(path, schema, names, properties) == expected
     if b"\r" not in data:
-        # A carriage return ends a line, but no split begins behind it.
+        # A carriage return ends a line, but no split begins after it.
         assert cut(path, schema, names, properties, split_bytes) == expected
 
 
 @pytest.mark.parametrize("dtype", [name for name in TYPES if "<" not in name])
 def test_many_fields_of_a_type(dtype: str, path: Path) -> None:
-    """Fields near the plain form of some type, so many that each of them meets others in its batch."""
+    """Fields near the plain form of some type, so many that each field has other fields in its batch."""
     chooser = random.Random(7)
     forms = [
         "{0}",

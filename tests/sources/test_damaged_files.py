@@ -1,4 +1,4 @@
-"""Files of others that are damaged or encrypted: an error, and never the end of the process."""
+"""Files of other programs that are damaged or encrypted: an error, and never the end of the process."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ class Killed(BaseException):
 
 
 class MortalStore:
-    """A store whose process is killed at its `last` request that changes something: before it is made, or behind it,
-    and in the middle of those that are made of several.
+    """A store whose process is killed at its `last` request that changes something: before the request or after it, and
+    in the middle of changes that need several requests.
     """
 
     def __init__(self, store: Store, last: int, *, is_done: bool) -> None:
@@ -100,7 +100,7 @@ class MortalStore:
 
 @dataclass(slots=True)
 class Process:
-    """A process that writes: its folder, what it has noted, and what its catalog counts, None for all."""
+    """A process that writes: its folder, its noted folders, and the newest generation of its catalog, None for all."""
 
     folder: RemoteFolder
     newest: int | None = None
@@ -173,7 +173,7 @@ STATEMENTS: dict[Callable[[Process], None], tuple[str, ...]] = {
     fold: (),
     roll_back: ("a",),
 }
-"""Statements, and what may be read after each beside what was there before it."""
+"""Statements, and the rows that may be read after each, in addition to the earlier rows."""
 
 
 @pytest.mark.variants(3)

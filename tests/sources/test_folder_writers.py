@@ -28,12 +28,12 @@ from tests.storage.places import memory_store
 
 TEXTS = st.lists(st.sampled_from("abcdef"), max_size=2)
 Pair = tuple[str, str]
-"""A staging folder of the local folder, and that of the remote one."""
+"""A staging folder of the local folder, and one of the remote folder."""
 
 
 class Writers(RuleBasedStateMachine):
-    """Writers of a local folder and of a remote one. `newest`: the last generation that the catalog counts, -1 where
-    all do. `least`: up to where hidden ones were removed.
+    """Writers of a local folder and of a remote one. `newest`: the last committed generation; None without a catalog.
+    `least`: up to where hidden ones were removed.
     """
 
     stagings: Bundle[Pair] = Bundle("stagings")
@@ -84,7 +84,7 @@ class Writers(RuleBasedStateMachine):
 
     @rule(staging=consumes(stagings), overwrite=st.booleans(), counts=st.booleans())
     def place(self, staging: Pair, overwrite: bool, counts: bool) -> None:
-        """Place rows; where the catalog counts, it may be that its transaction fails, or its process dies."""
+        """Place rows. If the catalog commits generations, its transaction may fail, or its process may die."""
         if self.newest is None:
             placed = self.local.place(staging[0], overwrite), self.remote.place(staging[1], overwrite)
         else:
@@ -120,7 +120,7 @@ class Writers(RuleBasedStateMachine):
         wanted = [one for one in self.remote.visible(self.newest) if one[0].is_delta][first : first + length]
         assert [one for one, _ in visible] == [one for one, _ in wanted]
         staging = self.stage([text for _, files in visible for text in contents(self.local, files)][:2], True)
-        # The rows that a fold has are those that were there: the machine folds the first of them only.
+        # A fold has only existing rows: the machine folds just the first of them.
         self._note(
             (
                 self.local.place_fold(staging[0], visible, self.newest),

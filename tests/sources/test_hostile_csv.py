@@ -1,4 +1,4 @@
-"""CSV files whose layout nobody says, made to take time and memory: the statement ends, and so does the work for it."""
+"""CSV files of unknown layout, made to take time and memory: the statement ends, and so does the work for it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
 def test_the_limit_of_time_ends_it(session: sharkpy.SharkContext, tmp_path: Path, name: str) -> None:
     (tmp_path / "a.csv").write_bytes(HOSTILE[name])
     before, began = psutil.Process().memory_info().rss, time.monotonic()
-    # What is read within the limit is no harm.
+    # Reading the file within the limit does no harm.
     try:
         session.sql(f"SELECT count(*) FROM '{tmp_path}/a.csv'").fetchall()
     except SharkError as error:

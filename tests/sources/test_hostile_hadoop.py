@@ -133,7 +133,7 @@ def test_records(value: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("codec", ["snappy", "lz4"])
 def test_blocks_of_codecs(codec: str) -> None:
-    """Sizes that do not end, and those that are not there."""
+    """Sizes that do not end, and sizes that are missing."""
     began = time.process_time()
     for packed in (b"\x80" * (4 << 20), b"\xff" * (4 << 20)):
         for size in (len(packed), (1 << 32) - 1):
@@ -143,7 +143,7 @@ def test_blocks_of_codecs(codec: str) -> None:
 
 
 def test_items_within_items() -> None:
-    """Each of many small arrays claims all bytes behind it."""
+    """Each of many small arrays claims all bytes after it."""
     number = 20_000
     inner = struct.pack(">I", 0)
     nulls = b"\xff" * ((number + 7) // 8)

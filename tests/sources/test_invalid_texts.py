@@ -1,4 +1,4 @@
-"""Bytes that are no UTF-8, where files of others and functions have texts: U+FFFD, and no failure inside DuckDB."""
+"""Bytes that are not UTF-8 in texts of foreign files and functions: U+FFFD, and no failure inside DuckDB."""
 
 from __future__ import annotations
 

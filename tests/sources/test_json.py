@@ -58,7 +58,7 @@ def test_nested_and_exact_values(tmp_path: Path) -> None:
 
 
 def many(*lines: str) -> str:
-    """Lines of so many bytes that the compiled loops read them."""
+    """Lines with enough bytes that the compiled loops read them."""
     return "\n".join(lines * (1 + (1 << 16) // len("\n".join(lines)))) + "\n"
 
 

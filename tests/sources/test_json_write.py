@@ -1,4 +1,4 @@
-"""Rows written as JSON: the texts are those of Python's own writer, whatever way a column takes."""
+"""Rows written as JSON: the texts equal those from Python's own writer, whatever way a column takes."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_generations_are_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_change_in_a_generation_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever was changed, and whoever did it."""
+    """Any change is seen, by any process."""
     monkeypatch.setattr(layout, "_TICK_NS", -1)
     for text in "abc":
         add(tmp_path, text)

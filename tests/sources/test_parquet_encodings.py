@@ -80,7 +80,7 @@ _HEADS = st.lists(st.integers(0, 50), min_size=30, max_size=40)
 def test_numbers_that_the_sample_did_not_tell_of(
     tmp_path_factory: pytest.TempPathFactory, dtype: t.DataType, head: list[int], repeated: int, data: st.DataObject
 ) -> None:
-    """Among many rows the others lie between two stretches of the sample."""
+    """Among many rows, the other values are between two stretches of the sample."""
     most = (1 << (63 if dtype == t.BIGINT else 31)) - 1
     others = data.draw(st.lists(st.one_of(st.none(), st.integers(-most - 1, most)), max_size=300))
     values = [*(head * repeated)]

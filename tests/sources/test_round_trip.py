@@ -69,7 +69,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "timestamp": TIME,
     "array<timestamp>": st.lists(st.none() | TIME, max_size=3).filter(lambda items: items != [None]),
     "struct<t:timestamp,d:date>": st.fixed_dictionaries({"t": st.none() | TIME, "d": st.none() | st.dates()}),
-    # In text, the only NULL of an array looks like a NULL array, and an empty string alone like no item.
+    # In text, the only NULL of an array looks like a NULL array, and a single empty string like no item.
     "array<int>": st.lists(st.none() | INT, max_size=3).filter(lambda items: items != [None]),
     "array<array<string>>": st.lists(st.lists(TEXT.filter(bool), min_size=1, max_size=2), min_size=1, max_size=2),
     "map<string,double>": st.dictionaries(TEXT.filter(bool), st.none() | DOUBLE, max_size=3).map(

@@ -1,4 +1,4 @@
-"""Access to storage: where options and keys are found, in which order, and for whom."""
+"""Access to storage: places of options and keys, their order, and the sessions that may use them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def text(secret: Secret | None) -> str | None:
 
 
 class Given:
-    """What sessions, files and the environment say: `levels` in the order in which they count."""
+    """Settings of sessions, files and the environment: `levels` in their order of precedence."""
 
     def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.session, self.owner = Conf(), Conf()
@@ -230,7 +230,7 @@ OWNERS = {
 
 
 def test_a_restricted_session_has_the_owners_access_as_it_is() -> None:
-    """No request that the owner's keys sign goes where the session says."""
+    """The session cannot choose the target of a request that the owner's keys sign."""
     owner = Conf(OWNERS)
     session = Conf({"fs.s3a.endpoint": "evil.example", "fs.s3a.endpoint.region": "there", TOKEN: "x"})
     access = access_to(PLACE, session, owner, is_restricted=True)

@@ -62,7 +62,7 @@ def add(folder: TableFolder, text: str, *, overwrite: bool = False) -> Placed:
 
 
 def texts(folder: TableFolder, files: Iterable[DataFile] | None) -> list[str]:
-    """What files hold."""
+    """Content of files."""
     assert files is not None
     if not isinstance(folder, RemoteFolder):
         return [Path(file.path).read_text() for file in files]

@@ -1,4 +1,4 @@
-"""What is written beside the making of more is whole, in order, and fails as if it were written at once."""
+"""Rows that are written while further rows are made are whole, in order, and fail as if they were written at once."""
 
 from __future__ import annotations
 

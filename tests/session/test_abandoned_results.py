@@ -1,4 +1,4 @@
-"""Results that nobody closes: the statement ends with the last reference, or where the collector finds them."""
+"""Results that the caller does not close: the statement ends with the last reference, or in a collection."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_inserts_keep_the_buckets(context: sharkpy.SharkContext) -> None:
 @pytest.mark.variants(2)
 @pytest.mark.parametrize("is_foreign", [False, True])
 def test_files_of_others_are_put_in_buckets(context: sharkpy.SharkContext, tmp_path: Path, is_foreign: bool) -> None:
-    """Files with the names of a bucket's files, but with rows of others, are read into the right buckets, too."""
+    """Files with the names of a bucket's files, but with rows of other buckets, are read into the right buckets."""
     (source,) = Path(context.catalog.table("default", "src").location or "").rglob("*.parquet")
     context.sql("CREATE TABLE pairs AS SELECT id - 3 AS k, id AS v FROM src")
     (pairs,) = Path(context.catalog.table("default", "pairs").location or "").rglob("*.parquet")

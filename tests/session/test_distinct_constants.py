@@ -1,4 +1,4 @@
-"""DISTINCT aggregates with constants, where equal rows are brought together by several tasks."""
+"""DISTINCT aggregates with constants, when several tasks bring equal rows together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options beside the paths of files, in OPTIONS (…) and in read_csv and its like; lists, patterns and folders."""
+"""Options next to the paths of files, in OPTIONS (…) and in functions such as read_csv; lists, patterns and folders."""
 
 from __future__ import annotations
 

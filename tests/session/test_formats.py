@@ -23,7 +23,7 @@ def rows(context: sharkpy.SharkContext, sql: str) -> list[tuple[object, ...]]:
 
 
 def test_files_of_text_are_loaded_into_tables_without_a_format(context: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """Plain and compressed, with line ends of other systems, without any, and with bytes that are no UTF-8."""
+    """Plain and compressed, with line ends of other systems, without any, and with bytes that are not UTF-8."""
     (tmp_path / "a.txt").write_bytes(b"1\x01one\r\n2\x01two")
     (tmp_path / "b.txt.deflate").write_bytes(zlib.compress(b"3\x01thr\xffee\n"))
     (tmp_path / "empty").touch()
@@ -38,7 +38,7 @@ def test_files_of_text_are_loaded_into_tables_without_a_format(context: sharkpy.
 
 
 def test_malformed_rows_and_fields_are_shown(context: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """Refused rows: 1 line without a match, 1 field that is no number; 1 line that is too short, 2 such fields."""
+    """Refused rows: 1 line without a match, 1 field that is not a number; 1 line that is too short, 2 such fields."""
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "f").write_text("a=1\nb=x\nnothing\n")
     (tmp_path / "t").mkdir()

@@ -428,7 +428,7 @@ def test_a_file_that_cannot_be_written_is_a_line_in_the_log(tmp_path: Path, capl
 
 
 def test_writing_the_history_does_not_keep_other_sessions(tmp_path: Path) -> None:
-    """Sessions of one warehouse change its catalog while records are written beside."""
+    """Sessions of one warehouse change its catalog while records are written."""
     options = {"shark.history.saved": True}
     with (
         sharkpy.connect("local[2]", tmp_path / "w", **options) as one,

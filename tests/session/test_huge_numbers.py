@@ -1,4 +1,4 @@
-"""Numbers beyond every type, where they have an answer: counts that mean all rows, indexes that no array has."""
+"""Numbers beyond every type, if they have an answer: counts that mean all rows, indexes that no array has."""
 
 from __future__ import annotations
 

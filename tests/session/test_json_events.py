@@ -1,4 +1,4 @@
-"""Nested JSON events that nobody has described, a file and a document: answers are DuckDB's."""
+"""Nested JSON events without a schema, a file and a document: answers are DuckDB's."""
 
 from __future__ import annotations
 

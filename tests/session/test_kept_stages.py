@@ -1,4 +1,4 @@
-"""Stages of repeated queries are kept while their tables get other rows, and made anew where these ask for it.
+"""Stages of repeated queries are kept while their tables get other rows, and made again if these rows need it.
 
 Here, and in the whole of `make test-all`, each use of a kept stage is checked against a new plan
 (`shark.test.stages`).
@@ -60,7 +60,7 @@ def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
 
 @pytest.fixture
 def lowered(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Plans of tables that were lowered, but for those of checks."""
+    """Plans of tables that were lowered, without the plans of checks."""
     found: list[object] = []
     original, check = lower_stage.lower_fragment, kept_stages.check_stage
 
@@ -105,7 +105,7 @@ def answer(session: sharkpy.SharkContext, text: str) -> list[Row]:
 
 
 def anew(session: sharkpy.SharkContext, text: str) -> list[Row]:
-    """The answer of a query that nobody has asked yet."""
+    """The answer of a query that has not run yet."""
     return answer(session, f"{text} -- {next(NUMBERS)}")
 
 
@@ -275,7 +275,7 @@ def test_tables_in_files(session: sharkpy.SharkContext, lowered: list[object]) -
 
 
 def test_hive_partitions(session: sharkpy.SharkContext, lowered: list[object]) -> None:
-    """Those that a predicate leaves are found each time."""
+    """The partitions that a predicate leaves are found each time."""
     session.sql(f"CREATE TABLE p (k BIGINT) PARTITIONED BY (part INT) {MEMORY}").close()
     text = "SELECT sum(k), count(*) FROM p WHERE part > 2"
     for number in range(8):
@@ -294,7 +294,7 @@ def test_other_parameters(session: sharkpy.SharkContext) -> None:
             assert answer(session, text) == anew(session, text)
 
 
-# What is kept
+# Kept stages
 
 
 def test_no_rows_are_kept(session: sharkpy.SharkContext) -> None:

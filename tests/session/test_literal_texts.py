@@ -17,7 +17,7 @@ OTHERS = "\u00a0\ufeff\u200b\ufffd é e\u0301 ß İ \U0001f469\u200d\U0001f680 \
 TEXTS = {"controls": f"a{CONTROLS}z", "line ends": f" {LINE_ENDS}\n", "markup": MARKUP, "others": OTHERS}
 CHARACTERS = sorted({*CONTROLS, *LINE_ENDS, *OTHERS, "'", '"', "`", "\\", "{", "}", "%", "$", "?", ":", ";", "#", "@"})
 
-# {0} is the literal; each form gives the rows in its comment's place, where `v` is the literal's value.
+# {0} is the literal; each form gives the rows after it; `v` means the literal's value.
 FORMS = {
     "plain": ("SELECT {0}", "v"),
     "where": ("SELECT p FROM m WHERE p = {0}", "v"),
@@ -59,12 +59,12 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
 
 
 def raw(value: str) -> str:
-    """`value` as a literal whose characters stand for themselves, but for those that the grammar needs."""
+    """`value` as a literal whose characters stand for themselves, except the characters that the grammar needs."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def escaped(value: str) -> str:
-    """`value` as a literal of escapes alone."""
+    """`value` as a literal with only escapes."""
     units = value.encode("utf-16-be")
     codes = [int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2)]
     return "'" + "".join(f"\\u{code:04x}" for code in codes) + "'"

@@ -417,7 +417,7 @@ def test_bounds(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     assert rows(guest, f"SELECT k FROM '{inside}'") == [(2,)]
     for place in (tmp_path / "open" / "in", f"{tmp_path}/open/in/*.parquet", f"{tmp_path}/open/**"):
         assert rows(guest, f"SELECT k FROM parquet.`{place}`") == [(2,)]
-    # What others have read is not told either.
+    # Rows that other sessions have read are not shown either.
     (tmp_path / "open" / "in" / "link.parquet").symlink_to(secret)
     for place in (tmp_path / "open" / "in", f"{tmp_path}/open/in/*.parquet", f"{tmp_path}/open/**"):
         refused(guest, f"SELECT k FROM parquet.`{place}`", NotAllowedError, "bounds")
@@ -437,7 +437,7 @@ def test_create_table_like_files(session: sharkpy.SharkContext, tmp_path: Path) 
     assert ("STORED AS ORC",) not in rows(session, "SHOW CREATE TABLE like_parquet")
     refused(session, f"CREATE TABLE x LIKE NOSUCH '{path}'", ParseError, "not a file format")
     refused(session, f"CREATE TABLE x LIKE PARQUET '{path}.no'", SourceError, "does not exist")
-    # A table of that name is no format.
+    # A table of that name does not hide the format.
     session.sql("CREATE TABLE parquet (k INT)").close()
     session.sql("CREATE TABLE like_table LIKE parquet").close()
     assert columns(session, "like_table") == [("k", "int")]
@@ -464,7 +464,7 @@ def test_tables_without_columns_whose_files_tell_none(session: sharkpy.SharkCont
     assert rows(session, "SHOW TABLES LIKE 'x'") == []
 
 
-# Beside DuckDB
+# Compared with DuckDB
 
 
 def test_answers_are_duckdb_s(session: sharkpy.SharkContext, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""NULLs beside a single value of a Parquet column stay NULLs, whoever has written the file, in whatever encoding."""
+"""NULLs next to a single value of a Parquet column stay NULLs, whichever program and encoding wrote the file."""
 
 from __future__ import annotations
 

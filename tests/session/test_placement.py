@@ -1,4 +1,4 @@
-"""Where statements run is what is reported of them: in the plan, among the decisions, and of each stage."""
+"""The reported place of statements is the real one: in the plan, among the decisions, and of each stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query on a cached table whose statistics leave one block reads that block alone."""
+"""A query on a cached table whose statistics leave one block reads only that block."""
 
 from __future__ import annotations
 

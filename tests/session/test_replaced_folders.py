@@ -161,7 +161,7 @@ def test_the_folder_of_a_stream(guest: sharkpy.SharkContext, tmp_path: Path) -> 
 
 
 def test_links_within_the_bounds(guest: sharkpy.SharkContext, owner: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """A link may lead from one allowed folder to another, and the owner's tables may lie behind links elsewhere."""
+    """A link may lead from one allowed folder to another, and links to other places may lead to the owner's tables."""
     place = tmp_path / "open" / "there"
     place.mkdir()
     (tmp_path / "open" / "t").symlink_to(place)

@@ -1,4 +1,4 @@
-"""A session with restrictions stays within its folders and leaves the owner's settings alone."""
+"""A session with restrictions stays within its folders and does not change the owner's settings."""
 
 from __future__ import annotations
 
@@ -161,7 +161,9 @@ def test_a_refusal_tells_nothing(guest: sharkpy.SharkContext, tmp_path: Path, st
 def test_links_among_the_files_of_a_table(
     guest: sharkpy.SharkContext, owner: sharkpy.SharkContext, tmp_path: Path
 ) -> None:
-    """A link that leads out of the table's folder is followed for the owner, and for others within their bounds."""
+    """A link that leads out of the table's folder is followed for the owner, and for other sessions within their
+    bounds.
+    """
     rows = tmp_path / "open" / "rows"
     rows.mkdir()
     (tmp_path / "secret").mkdir()
@@ -214,7 +216,7 @@ def test_purge_is_for_files_within_the_bounds(
 
 
 def test_an_allowed_folder_is_no_managed_table(guest: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """DROP TABLE would delete the folder, and INSERT OVERWRITE all that others keep there."""
+    """DROP TABLE would delete the folder, and INSERT OVERWRITE all files of other programs in it."""
     folder = tmp_path / "open"
     with pytest.raises(NotAllowedError, match="cannot be replaced completely"):
         guest.sql(f"CREATE TABLE x (a INT) LOCATION '{folder}'")

@@ -22,7 +22,7 @@ KEY = "fs.s3a.secret.key"
 
 @pytest.fixture
 def secret() -> str:
-    """As long as AWS's, with signs that URLs write in another way."""
+    """A secret of the length of AWS's, with signs that URLs write in another way."""
     return f"/+{base64.b64encode(os.urandom(27)).decode()}=+"
 
 
@@ -169,11 +169,11 @@ def test_a_guest_has_keys_of_its_own_and_reads_no_files(guest: sharkpy.SharkCont
     assert guest.conf.secrets_id == ""
 
 
-# Nothing behind
+# Nothing remains
 
 
 def forms_of(secret: str) -> set[bytes]:
-    """What a secret looks like as it is, in URLs, in JSON and within base64."""
+    """Forms of a secret: as it is, in URLs, in JSON and within base64."""
     texts = {secret, quote(secret), quote(secret, safe=""), quote_plus(secret), secret.replace("/", "\\/")}
     encoded = {base64.b64encode(b"x" * before + secret.encode())[4:-4] for before in range(3)}
     return (
@@ -198,7 +198,7 @@ def statements_with(secret: str) -> list[str]:
         "INSERT INTO made SELECT a + 1 FROM seen",
         "CACHE TABLE made",
         "SELECT sum(a) FROM made",
-        # Errors, with the secret where people put it by mistake
+        # Errors, with the secret in places where people put it by mistake
         f"SETT {KEY}={secret}",
         f"SET shark.{KEY}={secret}",
         f"SET fs.s3a.endpoint=http://id:{secret}@host",

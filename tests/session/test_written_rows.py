@@ -203,7 +203,7 @@ def test_blocks_of_many_rows_are_made_as_these_are_written(
 
 
 def test_rows_that_are_kept_need_no_spark(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of files that are too large to be loaded in the driver."""
+    """Rows of files that are too large for the driver to load."""
     _numbers(context)
     # It chooses the loader by the size of files.
     monkeypatch.delattr(versions, "_loader")

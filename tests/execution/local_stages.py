@@ -36,7 +36,8 @@ class LocalStages:
     connection: duckdb.DuckDBPyConnection
     conf: Conf
     is_packed: bool = False
-    """True if tasks that the spreading of heavy keys keeps apart under `shark.test.skew` are packed as others are."""
+    """True if tasks that the spreading of heavy keys keeps apart under `shark.test.skew` are packed like other tasks.
+    """
     outputs: dict[int, MapOutput] = field(default_factory=dict)
     payloads: dict[int, dict[int, list[pa.Buffer]]] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)

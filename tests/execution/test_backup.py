@@ -50,7 +50,7 @@ def restored(tmp_path: Path, *queries: str) -> list[list[tuple[object, ...]]]:
 
 
 def backup(tmp_path: Path) -> list[str]:
-    """Make a backup as another process does; returns what is left out."""
+    """Make a backup as another process does. Return the names of omitted objects."""
     shutil.rmtree(tmp_path / "backup", ignore_errors=True)
     with closing(Catalog(tmp_path / "w")) as catalog:
         return list(make_backup(catalog, tmp_path / "backup").left_out)
@@ -126,7 +126,7 @@ def test_a_backup_holds_all_that_the_warehouse_owns(context: sharkpy.SharkContex
 
 
 def test_remote_files_of_others_are_left_out(context: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """They stay where they are, and so do the tables and Hive partitions that have them."""
+    """The files stay in their places, and so do the tables and Hive partitions that have them."""
     schema, catalog = Schema((Field("a", INT), Field("p", INT))), context.catalog
     catalog.create_database("d", location="gs://bucket/d")
     for name, location in (("one", "s3a://KEY:SECRET@bucket/one"), ("two", "hdfs://nn/two")):
@@ -143,7 +143,7 @@ def test_remote_files_of_others_are_left_out(context: sharkpy.SharkContext, tmp_
     ]
     restore_backup(tmp_path / "backup", tmp_path / "restored")
     with closing(Catalog(tmp_path / "restored")) as again:
-        # New tables of the database lie in the restored warehouse, and not beside those of the original.
+        # New tables of the database are in the restored warehouse, not next to the original's tables.
         assert again.database("d").location == f"{tmp_path}/restored/d.db"
         for name, location in (("one", "s3a://KEY:SECRET@bucket/one"), ("two", "hdfs://nn/two")):
             found = again.table("default", name)

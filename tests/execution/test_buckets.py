@@ -123,7 +123,7 @@ def test_ranges_follow_the_order(
 )
 @pytest.mark.parametrize("order", [(True, True), (True, False), (False, True), (False, False)])
 def test_ranges_of_one_key_of_each_type(dtype: str, order: KeyOrder, connection: duckdb.DuckDBPyConnection) -> None:
-    """DuckDB's sort keys are numbers for short types, bytes for others."""
+    """DuckDB's sort keys are numbers for short types, bytes for other types."""
     epoch = "DATE '2000-01-01' + range::INTEGER" if dtype in ("DATE", "TIMESTAMP") else "range - 20"
     values = f"SELECT CAST({epoch} AS {dtype}) AS a FROM range(40) UNION ALL SELECT NULL"
     direction = f"{'ASC' if order[0] else 'DESC'} NULLS {'FIRST' if order[1] else 'LAST'}"

@@ -95,7 +95,7 @@ def test_a_stage_survives_the_death_of_all_workers(spark_engine: Engine) -> None
     killed: list[int] = []
 
     def kill(_: object) -> None:
-        """Kill all workers as the first of four tasks ends, with others running."""
+        """Kill all workers as the first of four tasks ends, while other tasks run."""
         if not killed:
             for worker in workers():
                 killed.append(worker.pid)

@@ -1,4 +1,4 @@
-"""Deletion of hidden generations, beside readers who come and leave."""
+"""Deletion of hidden generations, while readers come and leave."""
 
 from __future__ import annotations
 

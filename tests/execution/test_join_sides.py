@@ -1,4 +1,4 @@
-"""Which side of a join DuckDB builds where it cannot know the rows of its inputs."""
+"""The side of a join that DuckDB builds if it cannot know the rows of its inputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stream(**columns: list[int]) -> pa.RecordBatchReader:
 
 
 def scans(operator: dict[str, Any]) -> Iterator[object]:
-    """Columns of each scan below an operator, those of left sides first: a join builds its right one."""
+    """Columns of each scan below an operator, left sides first: a join builds its right side."""
     for child in operator["children"]:
         yield from scans(child)
     if "SCAN" in operator["name"]:

@@ -1,4 +1,4 @@
-"""Exchanges, broadcasts and replanning where executors are processes of their own."""
+"""Exchanges, broadcasts and replanning when executors are processes of their own."""
 
 from __future__ import annotations
 

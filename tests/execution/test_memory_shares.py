@@ -139,7 +139,7 @@ def test_a_database_of_its_own_has_no_more_than_there_is(pool: ConnectionPool) -
 
 
 def test_what_is_held_is_kept(pool: ConnectionPool) -> None:
-    """A query that has taken more than its new share goes on; whoever comes takes what is left."""
+    """A query that has taken more than its new share goes on; a new query takes the rest."""
     with pool.borrow() as one:
         one.execute("SET temp_directory = ''")
         one.execute("CREATE TEMP TABLE held AS SELECT range AS n, hash(range) AS h FROM range(18_000_000)")

@@ -1,4 +1,4 @@
-"""Who is ended when the process holds too much, and what is given back."""
+"""Cancelled statements when the process holds too much memory, and the memory that is returned."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MB = 1 << 20
 
 
 class Process:
-    """A process of which the test says what it holds, and who computes."""
+    """A process whose memory and running statements the test sets."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, limit: int = 1000 * MB) -> None:
         self.held = 100 * MB
@@ -101,7 +101,7 @@ def test_the_next_one_has_to_go_where_the_first_does_not_help(process: Process) 
 
 
 def test_who_has_little_goes_on_where_ended_ones_are_slow(process: Process) -> None:
-    """A growth counts also to those that happen to compute meanwhile."""
+    """A growth also counts for statements that happen to compute meanwhile."""
     small, large = process.begin(), process.begin()
     process.look(1300, ten=large, one=small)
     assert small.grown_bytes > 8 * MB
@@ -172,7 +172,7 @@ def test_unused_memory_goes_back_before_anybody_is_ended(process: Process, monke
 
 
 def test_a_statement_beyond_its_own_limit(process: Process) -> None:
-    """Counted while it works alone: otherwise the growth may be another's."""
+    """Memory is counted while no other statement works: otherwise the growth may be another's."""
     limited, other = process.begin(), process.begin()
     limited.memory_limit = 10 * MB
     process.look(600, ten=limited)

@@ -48,7 +48,7 @@ class Target(QuietWrite):
 
 @dataclass
 class SyncedTarget(Target):
-    """Target whose rows reach the disk when those of the others are on their way, and its own work has begun."""
+    """Target whose rows reach the disk when the other targets' rows are on their way, and its own work has begun."""
 
     others: threading.Barrier = field(default_factory=lambda: threading.Barrier(1))
     is_prepared: threading.Event = field(default_factory=threading.Event)
@@ -78,7 +78,7 @@ def test_targets_reach_the_disk_together_and_before_they_are_placed(tmp_path: Pa
 
 
 def test_what_is_taken_back_has_its_place_until_then(tmp_path: Path) -> None:
-    """Another process that took the same place meanwhile would lose what it has put there."""
+    """Another process that took the same place meanwhile would lose its files there."""
     with closing(Catalog(str(tmp_path / "w"))) as catalog:
         first, second = Target(catalog), Target(catalog, fails=True)
         with pytest.raises(ValueError, match="no place"):

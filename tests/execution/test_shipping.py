@@ -1,4 +1,4 @@
-"""Shipping to workers on other hosts, and the errors for those that do not fit."""
+"""Shipping to workers on other hosts, and the errors for workers that do not fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sharkpy.execution.workers import shipping
 
 
 def test_the_zip_is_the_package(tmp_path: Path) -> None:
-    """The zip can be imported alone, with the linked folders, and equal packages make equal files."""
+    """The zip can be imported by itself, with the linked folders, and equal packages make equal files."""
     path = shipping.package_zip(tmp_path)
     other = tmp_path / "again"
     other.mkdir()

@@ -39,7 +39,7 @@ QUERIES = {
     "SELECT g, count(DISTINCT few), min(many), avg(few) FROM t GROUP BY g": 0,
     "SELECT count(DISTINCT many), sum(DISTINCT many) FROM t": ROWS,
 }
-"""Queries with the number of rows that move, where all do."""
+"""Queries with the number of rows that move, if all rows do."""
 
 
 @pytest.mark.variants(3)

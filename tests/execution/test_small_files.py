@@ -217,7 +217,7 @@ def test_rows_of_a_table_are_kept(tmp_path: Path, connection: duckdb.DuckDBPyCon
     assert again[0] == first[0] == ROWS
     assert (again[1].read, again[1].rows_in) == (first[1].read, first[1].rows_in)
     assert len(reads) == 1
-    # Another file, and the same one as it is now.
+    # Another file, and then the first one after a change.
     put(tmp_path / "in", "b", ['{"n": 9, "s": "z"}'])
     assert run(JOIN, splits(tmp_path / "in", None), connection)[0] == [*ROWS, (9, "z")]
     assert [Path(split.path).name for split in reads] == ["a", "b"]

@@ -1,4 +1,6 @@
-"""Arguments of Spark's process, which everybody on the machine may read, and what Spark gets beside them."""
+"""Arguments of Spark's process, which every user of the machine may read, and the settings that Spark gets in another
+way.
+"""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def test_a_listener_that_fails_costs_no_report(spark_engine: Engine) -> None:
 def test_tasks_without_a_report_are_an_error(
     spark_engine: Engine, monkeypatch: pytest.MonkeyPatch, run: Callable[[StageRunner], object]
 ) -> None:
-    """The report alone tells what a task stored, and whether it failed."""
+    """Only the report says what a task stored, and whether it failed."""
     monkeypatch.setattr(ReportBook, "add", lambda *_: None)
     with pytest.raises(ExecutionError, match="2 tasks have ended without a report"):
         run(stage_runner(spark_engine))

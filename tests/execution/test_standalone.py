@@ -1,4 +1,4 @@
-"""Cluster whose workers pass for two hosts: the package gets there, blocks stay there, tasks run beside them."""
+"""Cluster whose workers pass for two hosts: the package gets there, blocks stay there, tasks run next to them."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def lose_memory(master: str, folder: str) -> None:
         os.kill(min(executors), signal.SIGKILL)
         for _ in range(2):
             assert context.sql(query).fetchall() == ANSWER
-        # Durable copies that are damaged too are made anew from the files.
+        # Durable copies that are damaged too are made again from the files.
         facts = context.table_cache.version(context.catalog.table("default", "facts"))
         assert facts is not None
         for block in facts.blocks[:3]:

@@ -11,7 +11,7 @@ from tests.waiting import until
 
 
 def test_a_pause_does_not_double_the_limit() -> None:
-    """The timer that was set before the pause comes too early, and is set again for what is left."""
+    """The timer that was set before the pause comes too early, and is set again for the remaining time."""
     statement = Statement(0.6)
     with statement.active():
         time.sleep(0.05)

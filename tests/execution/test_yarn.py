@@ -65,8 +65,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_queries(folder: str, data: str, warehouse: str) -> None:
-    """TPC-H on YARN beside DuckDB, over tables whose files are in the warehouse, one of them cached. After the fifth
-    query a file asks for the loss of a node, and another is awaited.
+    """TPC-H on YARN, compared with DuckDB, over tables whose files are in the warehouse, one of them cached. After the
+    fifth query a file asks for the loss of a node, and another is awaited.
     """
     conf = {
         **CONF,
@@ -89,13 +89,13 @@ def run_queries(folder: str, data: str, warehouse: str) -> None:
 
 
 def node_without_master(cluster: HadoopCluster) -> str:
-    """The node manager that runs executors alone."""
+    """The node manager that runs only executors."""
     (name,) = (name for name, process in cluster.processes.items() if "nodemanager" in name and executors(process))
     return name
 
 
 def executors(node: psutil.Process) -> list[psutil.Process]:
-    """Executors of a node; none where the application's master is."""
+    """Executors of a node; none for the node of the application's master."""
     lines = {process: " ".join(process.cmdline()) for process in node.children(recursive=True)}
     if any(_APPLICATION in line for line in lines.values()):
         return []

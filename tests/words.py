@@ -42,6 +42,7 @@ CLEAN = (
     "bench/streaming",
     "tests/streaming",
     "tests/storage",
+    "tests/recovery",
     "tests/execution",
     "tests/sources",
     "tests/lake",

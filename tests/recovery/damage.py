@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def flip(path: Path) -> None:
-    """Flip a bit of every hundredth byte, so that some column's parts are hit wherever they lie."""
+    """Flip a bit of every hundredth byte, so that some parts of each column are hit."""
     data = bytearray(path.read_bytes())
     for place in range(0, len(data), 100):
         data[place] ^= 0x40

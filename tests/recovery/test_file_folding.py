@@ -1,4 +1,4 @@
-"""Small files of cached tables are folded behind their readers: no row changes, and nothing is read again."""
+"""Small files of cached tables are folded while they are read: no row changes, and nothing is read again."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_many_appends_leave_few_files(tmp_path: Path, stored: str) -> None:
         assert len(list(Path(location).iterdir())) < 8
         assert rows(context, "SELECT count(DISTINCT INPUT__FILE__NAME), count(*) FROM t")[0][1] == 30
     with start(tmp_path) as context:
-        # All but the last few, whose blocks were in memory alone, as they would soon have been merged.
+        # All but the last few, whose blocks were only in memory, as they would soon have been merged.
         load, read = context.table_cache.versions.load, list[Split]()
 
         def noted(entry: Entry, splits: Sequence[Split], **named: bool) -> list[LoadedBlock]:
@@ -117,7 +117,7 @@ def test_files_of_hive_partitions_on_the_disk_alone(context: sharkpy.SharkContex
 
 
 def test_blocks_of_many_small_appends_are_not_kept_on_the_disk(tmp_path: Path) -> None:
-    """They would soon be merged: those that were are there, and a later session loads the others."""
+    """Such blocks would soon be merged. Merged blocks are on the disk, and a later session loads the other rows."""
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
         kept = list[bool]()
@@ -182,7 +182,7 @@ def test_an_insert_does_not_look_at_the_files_of_the_others(
         Path(staging, "part-0").write_text(text)
         staged_files.publish(staging, location, overwrite=False)
 
-    # What others add before it comes before it, whenever it is noticed.
+    # Files that another writer adds before an INSERT come before its rows, whenever they are noticed.
     by_hand("4\x01by hand\n")
     context.sql("INSERT INTO t VALUES (5, 'x5')").close()
     assert not listed
@@ -206,7 +206,7 @@ def test_files_of_a_table_that_nobody_has_read_yet_are_folded(context: sharkpy.S
 
 
 def test_a_statement_goes_on_beside_a_fold(context: sharkpy.SharkContext) -> None:
-    """It is no write of somebody else, for which the statement would begin again."""
+    """A fold does not count as a write of another session, for which the statement would start again."""
     context.sql("CREATE TABLE t (a INT, s STRING) STORED AS PARQUET").close()
     context.sql("SET shark.compaction=false").close()
     append(context, range(5))
@@ -299,7 +299,7 @@ def test_partitions(context: sharkpy.SharkContext) -> None:
 
 
 def test_other_files_stay(context: sharkpy.SharkContext) -> None:
-    """Files that somebody has put there, and those of an overwrite, are not deltas."""
+    """Files that a user has put there, and files of an overwrite, are not deltas."""
     context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
     location = Path(table_of(context).location or "")
     location.mkdir(exist_ok=True)
@@ -354,7 +354,7 @@ def test_statistics_of_files_that_are_folded_meanwhile(
 
 
 def test_a_table_made_of_folded_files_is_made_again(context: sharkpy.SharkContext) -> None:
-    """What a lost block was made from has other files by now, with the same rows."""
+    """The source of a lost block now has other files with the same rows."""
     context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
     context.sql("SET shark.compaction=false").close()
     append(context, range(8))
@@ -382,7 +382,7 @@ def test_updates_beside_folding(context: sharkpy.SharkContext, seed: int, kept: 
         chance, session = random.Random(10 * seed + number), context.new_session()
         try:
             for step in range(25):
-                # Whom the other one overtakes too often has changed nothing.
+                # A session that the other one overtakes too often has changed nothing.
                 with suppress(TableChangedError):
                     if chance.random() < 0.15:
                         session.sql(f"UPDATE t SET s = concat(s, '+') WHERE a % 2 = {number}").close()

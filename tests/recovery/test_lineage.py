@@ -1,4 +1,4 @@
-"""Tables that are blocks alone: lost blocks are made again by the queries that made them, or the error tells why
+"""Tables that have only blocks: lost blocks are made again by the queries that made them, or the error tells why
 not.
 """
 

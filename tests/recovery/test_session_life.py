@@ -1,4 +1,6 @@
-"""Remains of a session: after it was killed, after its disk was full, for the next one, for one beside it."""
+"""Remains of a session: after it was killed, after its disk was full, for the next session, for another one at the same
+time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets: shown nowhere by themselves, and found in other texts; who reveals them."""
+"""Secrets: shown nowhere by themselves, and found in other texts; the code that reveals them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Program that runs the statements of a folder's `statements.json` on Spark with Hive's support. Rows of statements
-that return some go to `answers.json`, as texts of JSON, sorted. `settings.json`, where it is there, has more settings.
+that return some go to `answers.json`, as texts of JSON, sorted. `settings.json`, if it exists, has more settings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A metastore's server in a process of its own, over a database of Derby; its classes are those that Spark brings."""
+"""A metastore's server in a process of its own, over a database of Derby; its classes are in Spark's jars."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 @contextmanager
 def metastore_server(folder: Path, **given: str) -> Iterator[str]:
-    """Address of a server whose database and warehouse are in a folder; `given`: settings beside, by their names."""
+    """Address of a server whose database and warehouse are in a folder; `given`: further settings, by their names."""
     (port,) = free_ports(1)
     settings = {
         "hive.async.log.enabled": "false",

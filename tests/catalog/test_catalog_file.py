@@ -1,4 +1,4 @@
-"""The catalog's file: transactions, and reads beside them."""
+"""The catalog's file: transactions, and reads at the same time."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_a_copy_of_format_1_has_its_own_files(tmp_path: Path, is_moved: bool, ca
 
 
 def test_a_metastore_keeps_its_absolute_places(tmp_path: Path) -> None:
-    """The file beside a Hive metastore mirrors Hive partitions."""
+    """The file of a catalog with a Hive metastore mirrors Hive partitions."""
     old = make_old(tmp_path)
     catalog_format.upgrade(str(old / CATALOG_FILE), Locations())
     assert run(old, "SELECT folder FROM partition_ WHERE name = 'd=z'") == [(f"{old}/elsewhere/z",)]

@@ -1,4 +1,4 @@
-"""What was committed reaches the catalog's file behind the commits, or at a bound by one of them."""
+"""Committed changes reach the catalog's file after the commits, or, at a bound, by one of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_checkpoints_are_made_behind_commits(tmp_path: Path, monkeypatch: pytest
         return sizes(catalog)[0] > before
 
     until(has_grown)
-    # A reader of an earlier moment holds nobody up.
+    # A reader of an earlier moment holds no other session up.
     with catalog._file.reading():
         (first,) = catalog._file.row(COUNT)  # type: ignore[misc]
         catalog._file._checkpoints._checkpoint()

@@ -1,4 +1,4 @@
-"""Threads that let files reach the disk: many at once, and none where the process ends."""
+"""Threads that let files reach the disk: many at once, and none if the process ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of folders: counted in a process, seen from others, free when a reader dies."""
+"""Readers of folders: counted in a process, seen from other processes, free when a reader dies."""
 
 from __future__ import annotations
 

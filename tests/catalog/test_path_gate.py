@@ -1,4 +1,4 @@
-"""Check of the links among a table's files, beside writers of the same table."""
+"""Check of the links among a table's files, during writes of the same table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sharkpy.catalog.path_gate import PathGate
 
 
 def test_remote_locations_are_open_without_bounds_alone(tmp_path: Path) -> None:
-    """Where files are read; no other path is remote."""
+    """Only locations may be remote; no other path may."""
     bounded = PathGate((tmp_path,))
     PathGate().check_location("s3://b/t")
     bounded.check_location(str(tmp_path / "t"))

@@ -87,7 +87,9 @@ def test_locations_come_back_as_they_were_stored(place: str, root: str) -> None:
     st.lists(NAMES).map("/".join),
 )
 def test_locations_in_a_warehouse_at_a_uri_come_back(warehouse: str, start: str, names: str) -> None:
-    """They are relative to it, so that the catalog can be that of a copy elsewhere; others are kept as they are."""
+    """Stored locations are relative to the warehouse, so that the catalog fits a copy in another place. Other locations
+    are stored as they are.
+    """
     locations, place = Locations.below(warehouse), uri.normal(f"{warehouse}{start}{names}")
     stored = locations.stored(place)
     assert locations.absolute(stored) == place
@@ -133,7 +135,7 @@ def test_remote_folders_go_with_their_tables(catalog: Catalog) -> None:
 
 
 def test_what_cannot_be_removed_is_nobodys_data(catalog: Catalog) -> None:
-    """It is removed before a new table gets the folder, by whatever name that has."""
+    """Such a folder is removed before a new table gets it, under any of its names."""
     calls = list[str]()
 
     def refuse(location: str, _: Collection[str]) -> None:

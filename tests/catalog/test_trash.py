@@ -1,4 +1,4 @@
-"""Folders vanish at once, and what they held goes soon after."""
+"""Folders vanish at once, and their files are deleted soon after."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_copy_leaves_the_original_alone(original: Path, tmp_path: Path) -> Non
 def test_a_moved_warehouse_has_its_tables(
     original: Path, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is opened by a relative path too, one with `..`, and by a link."""
+    """The warehouse is also opened by a relative path, by one with `..`, and by a link."""
     (tmp_path / "w").mkdir()
     target = tmp_path / "w" / ("real" if form == "link" else form)
     target.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Continuous sinks TO CONSOLE: an interactive shell shows epochs as they come, others refuse."""
+"""Continuous sinks TO CONSOLE: an interactive shell shows epochs as they come, other programs refuse."""
 
 from __future__ import annotations
 

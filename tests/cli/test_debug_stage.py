@@ -1,4 +1,4 @@
-"""Recorded stages, run again alone: each repeats its rows or its failure."""
+"""Recorded stages, run again one by one: each repeats its rows or its failure."""
 
 from __future__ import annotations
 

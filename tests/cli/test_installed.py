@@ -14,7 +14,7 @@ def _python(folder: Path, *arguments: str) -> str:
 
 
 def test_a_folder_of_its_name_does_not_hide_it(tmp_path: Path) -> None:
-    """A clone beside the program is a folder called sharkpy, which Python would take for a package."""
+    """A clone next to the program is a folder called sharkpy, which Python would take for a package."""
     (tmp_path / "sharkpy").mkdir()
     assert _python(tmp_path, "-c", CONNECTS) == "True True\n"
 

@@ -1,4 +1,4 @@
-"""Statements of a server that work in Python for long let others work."""
+"""Statements of a server that work in Python for long let other statements work."""
 
 from __future__ import annotations
 

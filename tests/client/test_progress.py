@@ -1,4 +1,4 @@
-"""What the server says of progress is what the shell shows: the two ends of one message."""
+"""The shell shows the progress that the server reports: the two ends of one message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_running_stage_and_all_rows() -> None:
 
 
 def test_rows_are_counted_for_their_stage() -> None:
-    """The server tells rows of the statement, the shell's board adds up those of its stages."""
+    """The server tells rows of the statement, the shell's board adds up the rows of its stages."""
     operation = RemoteOperation(None, SimpleNamespace(hasResultSet=True), lambda: None, 1)  # type: ignore[arg-type, return-value]
     told = [Progress("a stage", done, 0, 1, rows) for done, rows in ((0, 100), (0, 150), (1, 150), (1, 190))]
     assert [operation._of_its_stage(one).rows_read for one in told] == [100, 150, 0, 40]

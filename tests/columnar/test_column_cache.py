@@ -1,4 +1,4 @@
-"""Decoded columns kept between queries: found again, bounded in bytes, gone with their block."""
+"""Decoded columns kept between queries: found again, bounded in bytes, dropped together with their block."""
 
 from __future__ import annotations
 

@@ -166,6 +166,6 @@ def test_strings_given_as_a_dictionary(column: pa.ChunkedArray, force: str) -> N
         block = Block.from_buffer(encoded.content)
         assert block.read(["s"], decoded=True).column(0).to_pylist() == column.to_pylist()
     assert coded.encodings == plain.encodings
-    # How many values there are is only estimated where strings have to be hashed for it.
+    # The number of values is only estimated if strings have to be hashed for it.
     one, other = (replace(encoded.statistics["s"], num_distinct=0, sketch=None) for encoded in (plain, coded))
     assert one == other

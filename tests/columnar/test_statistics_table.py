@@ -1,4 +1,4 @@
-"""Statistics of a table that grows block by block are those of all blocks at once, joined when they are asked for."""
+"""Statistics of a table that grows block by block equal the statistics of all blocks at once, joined on request."""
 
 from __future__ import annotations
 

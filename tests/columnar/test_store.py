@@ -174,7 +174,7 @@ def test_a_folder_that_cannot_be_written(folders: tuple[str, str], tmp_path: Pat
 
 
 class FullDisk:
-    """Full disk: os.write fails after so many bytes, in folders that contain `where`."""
+    """Full disk: os.write fails after a number of bytes, in folders that contain `where`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
         self.write, self.where = os.write, where

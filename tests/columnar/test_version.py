@@ -59,7 +59,7 @@ def test_publish_and_load(store: BlockStore, versions: VersionStore) -> None:
 
 
 def test_versions_of_earlier_formats_make_room(store: BlockStore, versions: VersionStore) -> None:
-    """They are not read, since the blocks are made of files, and go when the folder is swept."""
+    """Such versions are not read, since the blocks can be made from files. Sweeping the folder deletes them."""
     version = grow(TableVersion.empty(SCHEMA), store, versions.directory, 0)
     versions.publish(version)
     (path,) = Path(versions.directory).glob("manifest-*.json")

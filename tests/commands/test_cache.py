@@ -179,7 +179,7 @@ def test_compaction(session: Any, root: Path) -> None:
     load, read = session.table_cache.versions.load, []
     session.table_cache.versions.load = lambda *what, **how: [read.extend(what[1]), load(*what, **how)][1]
     assert session.block_rows(table) == rows
-    # The last ones were in memory alone.
+    # The last ones were only in memory.
     assert len(read) < 8
     session.close()
 

@@ -107,7 +107,7 @@ def test_more_partitions_than_are_named(context: sharkpy.SharkContext, monkeypat
 
 
 def test_conditions_with_random_values(context: sharkpy.SharkContext) -> None:
-    """The count is that of the rows that were changed, not of another throw of the dice."""
+    """The count has the rows that were changed, not the rows of another random draw."""
     context.sql("CREATE TABLE t STORED AS PARQUET AS SELECT id AS a, 'x' AS s, 'x' AS u FROM range(10000)")
     updated = count(context, "UPDATE t SET s = 'q', u = 'q' WHERE rand() < 0.5")
     assert context.sql("SELECT count(*), count_if(u = 'q') FROM t WHERE s = 'q'").fetchall() == [(updated, updated)]

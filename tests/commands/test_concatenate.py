@@ -1,4 +1,4 @@
-"""ALTER TABLE … CONCATENATE beside writers: what they add meanwhile stays."""
+"""ALTER TABLE … CONCATENATE during writes: rows that are added meanwhile stay."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_a_session_with_bounds(context: sharkpy.SharkContext, tmp_path: Path) ->
 
 
 def rewritten(folder: Path, **facts: object) -> None:
-    """Change what an export says, as somebody does who can write its folder."""
+    """Change the facts of an export, as a user who can write its folder may do."""
     file = folder / "_metadata"
     body = json.loads(file.read_text())
     table = body["table"] | facts.pop("table", {})  # type: ignore[operator]

@@ -53,7 +53,7 @@ def test_an_external_table_becomes_managed(context: sharkpy.SharkContext, tmp_pa
 
 
 def test_purge(context: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """The files of an external table go with it if it has the property."""
+    """DROP deletes the files of an external table if it has the property."""
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "f").write_text("1\n")

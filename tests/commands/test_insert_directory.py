@@ -142,7 +142,9 @@ def test_folders_of_tables_are_not_replaced(
 
 
 def test_a_folder_of_an_external_table_is_replaced(context: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """It is the usual way to write what others read; a managed table has INSERT OVERWRITE."""
+    """INSERT OVERWRITE DIRECTORY is the usual way to write files for other programs; a managed table has INSERT
+    OVERWRITE.
+    """
     context.sql(f"CREATE EXTERNAL TABLE rest (a INT) PARTITIONED BY (ds INT) LOCATION '{tmp_path}/rest'")
     context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/rest/ds=1' SELECT 5")
     context.sql("MSCK REPAIR TABLE rest")

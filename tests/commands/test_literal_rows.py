@@ -90,7 +90,7 @@ def test_what_is_wrong_is_told_alike(ctx: SharkContext, monkeypatch: pytest.Monk
 
 
 def test_defaults_partitions_and_targets(ctx: SharkContext, taken: list[bool]) -> None:
-    """Requirements of a target hold for many rows, too: columns by name, Hive partitions, constraints, memory alone."""
+    """Requirements of a target hold for many rows, too: columns by name, Hive partitions, constraints, MEMORY_ONLY."""
     many = ", ".join(f"({i}, 'p{i % 3}')" for i in range(500))
     ctx.sql("CREATE TABLE p (a INT, b INT DEFAULT 7) PARTITIONED BY (k STRING) STORED AS PARQUET")
     ctx.sql(f"INSERT INTO p (a, k) VALUES {many}")

@@ -136,7 +136,7 @@ def test_blocks_follow_columns_format_and_buckets(context: sharkpy.SharkContext)
     assert run(context, "SELECT b + 1, a FROM t ORDER BY a") == [(2.0, 1), (3.0, 2), (4.0, 3)]
 
 
-# Several who alter
+# Several sessions alter one table
 
 
 def test_no_change_of_another_session_is_lost(context: sharkpy.SharkContext) -> None:
@@ -183,7 +183,7 @@ def test_repair_tells_what_it_does_and_leaves_bad_names_alone(context: sharkpy.S
     assert run(context, "SHOW PARTITIONS t") == []
 
 
-# Statements that make what is there again
+# Statements that make existing objects again
 
 
 @pytest.mark.parametrize(

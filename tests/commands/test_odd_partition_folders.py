@@ -1,4 +1,4 @@
-"""Folders of Hive partitions with odd names: those that others have made, and those of odd values."""
+"""Folders of Hive partitions with odd names: folders from other programs, and folders of odd values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_repair_adds_all_but_those_that_are_not_clear(context: sharkpy.SharkCont
         ]
         found = [tuple(row) for row in context.sql("SELECT n, p FROM t ORDER BY n").fetchall()]
         assert found == [(0, "a"), (5, "\ufffd"), (9, "b"), (11, "ä"), (12, "%zz")]
-    # What somebody says is clear.
+    # A LOCATION in a statement is clear.
     context.sql(f"ALTER TABLE t ADD PARTITION (p='x:y') LOCATION '{home}/p=x:y'")
     assert f"Skipped folder: {home}/p=x%3Ay stands for t:p=x%3Ay, which lies in {home}/p=x:y" in lines(
         context, "MSCK REPAIR TABLE t"

@@ -1,4 +1,4 @@
-"""Tables in remote folders, which a catalog may hold: described, and refused by name where their files are wanted."""
+"""Tables in remote folders, which a catalog may hold: described, and refused by name if their files are needed."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_what_reads_or_writes_their_files_wants_keys(context: sharkpy.SharkConte
 @pytest.mark.usefixtures("no_keys")
 @pytest.mark.parametrize("statement", ["DROP TABLE owned", "CREATE OR REPLACE TABLE owned (a INT)"])
 def test_a_table_goes_without_keys(context: sharkpy.SharkContext, statement: str) -> None:
-    """Its files are removed when somebody comes who has some, and before anybody has the place."""
+    """Its files are removed when a session with keys comes, and before another table gets the place."""
     rows(context, statement)
     assert ("owned" in context.catalog.table_names("default")) == ("CREATE" in statement)
     assert context.catalog.find_table("default", "owned") is None or rows(context, "SELECT * FROM owned") == []
@@ -193,7 +193,7 @@ def test_the_catalog_alone_is_changed(context: sharkpy.SharkContext) -> None:
 
 @pytest.mark.usefixtures("no_keys")
 def test_a_remote_partition_leaves_the_others_alone(context: sharkpy.SharkContext) -> None:
-    """MSCK asks for its folder and does not take it for one that is gone; DROP deletes the local files alone."""
+    """MSCK asks for its folder and does not take it for a missing one; DROP deletes only the local files."""
     context.sql("INSERT OVERWRITE TABLE here PARTITION (p=1) VALUES (10)").close()
     with pytest.raises(StorageRefusedError, match="there are no keys"):
         context.sql("MSCK REPAIR TABLE here SYNC PARTITIONS")

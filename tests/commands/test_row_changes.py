@@ -1,4 +1,4 @@
-"""UPDATE, DELETE and MERGE beside other writers, and the parts of a table that they write."""
+"""UPDATE, DELETE and MERGE during other writes, and the parts of a table that they write."""
 
 from __future__ import annotations
 

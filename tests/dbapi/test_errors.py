@@ -1,4 +1,4 @@
-"""Errors of the engine as those of PEP 249."""
+"""Errors of the engine as errors of PEP 249."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharkpy.dbapi.exceptions import error_of, translated
 
 
 def all_errors() -> list[type[errors.SharkError]]:
-    """All errors of the engine; those of a server, if imported, do not occur in process."""
+    """All errors of the engine. Errors of a server, if imported, do not occur in process."""
     found = (one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.SharkError))
     return sorted(found, key=lambda one: one.__name__)
 

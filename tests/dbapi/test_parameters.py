@@ -1,4 +1,4 @@
-"""Parameters: typed literals, placed only where the engine's tokenizer sees a placeholder."""
+"""Parameters: typed literals, placed only at the placeholders of the engine's tokenizer."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_the_server_knows_its_arguments() -> None:
 
 
 def test_the_image_has_the_whole_package() -> None:
-    """The packages that are linked into ours, and what the build reads beside them."""
+    """The packages that are linked into ours, and the other files that the build reads."""
     ignored = (FOLDER / "Dockerfile.dockerignore").read_text().split()
     kept = {line.removeprefix("!") for line in ignored if line.startswith("!")}
     links = (link.resolve() for link in (ROOT / "sharkpy").iterdir() if link.is_symlink())

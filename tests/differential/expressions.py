@@ -47,7 +47,7 @@ class Row:
 
 
 def _filled(form: str, args: list[str], over: str) -> str:
-    """Form with its arguments; an OVER clause stands at {over}, or at the end."""
+    """Form with its arguments; an OVER clause is put at {over}, or at the end."""
     return (form if "{over}" in form or not over else form + " {over}").format(*args, over=over)
 
 
@@ -354,7 +354,7 @@ WINDOWS: tuple[Row, ...] = (
     Row("double", (), "percent_rank()"),
     Row("wide", ("wide",), "sum({0})"),
 )
-"""Window functions; `duck` has {over} where the OVER clause goes, else it comes at the end."""
+"""Window functions; `duck` has {over} in the place of the OVER clause, else the clause comes at the end."""
 
 FRAMED: tuple[Row, ...] = (
     Row("bigint", (), "count(*)"),

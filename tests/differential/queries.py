@@ -168,7 +168,7 @@ class _Generator:
         listed = ", ".join(names)
         match self._chance.randint(0, 9):
             case 2:
-                # DuckDB wants each key in some set; of no rows Spark gives none for the set of no keys.
+                # DuckDB wants each key in some set. Without rows, Spark returns no row for the set of no keys.
                 more = self._chance.choice((f"({names[0]})", f"({names[-1]})"))
                 text = f"GROUPING SETS ({', '.join(dict.fromkeys((f'({listed})', more)))})"
                 return Sql(f" GROUP BY {listed} {text}", f" GROUP BY {text}")

@@ -1,4 +1,4 @@
-"""Sessions for tests of users' functions: one in the driver alone, one whose stages are RDD tasks of few rows."""
+"""Sessions for tests of users' functions: one only in the driver, one whose stages are RDD tasks of few rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CREATE, DROP, RELOAD, SHOW and DESCRIBE of users' functions; resources; who may bring code."""
+"""CREATE, DROP, RELOAD, SHOW and DESCRIBE of users' functions; resources; the right to bring code."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_other_kinds(context: sharkpy.SharkContext) -> None:
 
 
 def test_temporary_ones_shadow(context: sharkpy.SharkContext) -> None:
-    """Those of the catalog do not shadow built-in ones: these are called by their qualified name."""
+    """Functions of the catalog do not shadow built-in ones: they are called by their qualified name."""
     context.sql(create("length", "twice"))
     assert rows(context, "SELECT length(5)") == [(10.0,)]
     context.sql("DROP TEMPORARY FUNCTION length")

@@ -21,7 +21,7 @@ def rows(context: sharkpy.SharkContext, sql: str) -> list[tuple[object, ...]]:
 
 
 LINE = users_functions.fails.__code__.co_firstlineno + 1
-"""Where it raises."""
+"""The line that raises."""
 QUERIES = [
     ("SELECT hypotenuse(3, 4), hypotenuse(NULL, 1)", [(5.0, None)]),
     (

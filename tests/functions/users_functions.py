@@ -112,7 +112,7 @@ class Spread:
 
 @sharkpy.aggregate
 class Tally:
-    """Of rows, NULLs or not: a value also where there are none."""
+    """Count rows, NULLs or not: a value even without rows."""
 
     def init(self):
         return 0
@@ -153,7 +153,7 @@ def words(text):
 
 @sharkpy.table_function
 class RunningCount:
-    """As Hive's example: how many rows there were, twice, at the end."""
+    """Hive's example: return the number of rows, twice, at the end."""
 
     def __init__(self):
         self.rows = 0

@@ -25,7 +25,7 @@ def least_label(vertices: VertexBlock, messages: Messages, superstep: int) -> Ou
 
 
 def shortest_paths(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
-    """Distances from the vertices whose first value is 0; others begin at infinity."""
+    """Distances from the vertices whose first value is 0; other vertices begin at infinity."""
     nearer = np.minimum(vertices.values, messages.values)
     is_new = nearer < vertices.values if superstep else np.isfinite(nearer)
     return Outcome(nearer, send=nearer, where=is_new, along=np.add)

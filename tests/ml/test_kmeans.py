@@ -1,4 +1,4 @@
-"""KMeans beside scikit-learn's, on arrays and blocks."""
+"""KMeans, compared with scikit-learn's, on arrays and blocks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def inertia_of(X: np.ndarray, centres: np.ndarray) -> float:
     return float(np.square(X[:, np.newaxis] - centres).sum(axis=2).min(axis=1).sum())
 
 
-# Beside scikit-learn
+# Compared with scikit-learn
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -1,4 +1,4 @@
-"""LinearRegression beside scikit-learn's, on arrays and blocks."""
+"""LinearRegression, compared with scikit-learn's, on arrays and blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LogisticRegression beside scikit-learn's, on arrays and blocks."""
+"""LogisticRegression, compared with scikit-learn's, on arrays and blocks."""
 
 from __future__ import annotations
 

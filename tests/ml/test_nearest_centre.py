@@ -1,4 +1,4 @@
-"""Compiled loops of k-means beside the same in NumPy, and their machine code."""
+"""Compiled loops of k-means, compared with the same in NumPy, and their machine code."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_vertices_that_are_not_listed_weigh_nothing() -> None:
 
 
 def test_the_default_iterations_suffice_for_the_slowest_graph() -> None:
-    """On two cycles the walker's memory fades by the damping alone."""
+    """On two cycles the walker's memory fades only by the damping."""
     edges = [(0, 1, 1.0), (1, 0, 1.0), (2, 3, 1.0), (3, 2, 1.0), (4, 0, 1.0)]
     source, target, _ = columns(edges)
     with warnings.catch_warnings():

@@ -292,7 +292,7 @@ def test_until_and_max_supersteps_end_the_program() -> None:
 
 
 def test_a_halted_vertex_keeps_its_value_and_sends_nothing() -> None:
-    """Vertex 1 halts at once; the program's outcome for it is that of an active one."""
+    """Vertex 1 halts at once; the program still computes an outcome for it, as for an active one."""
 
     def program(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
         del messages

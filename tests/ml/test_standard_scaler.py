@@ -1,4 +1,4 @@
-"""StandardScaler beside scikit-learn's: of arrays, and of tables whose statistics and queries do the work."""
+"""StandardScaler, compared with scikit-learn's: of arrays, and of tables whose statistics and queries do the work."""
 
 from __future__ import annotations
 

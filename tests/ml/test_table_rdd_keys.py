@@ -155,7 +155,7 @@ def test_keys_of_several_columns(ctx: sharkpy.SharkContext) -> None:
     assert grouped.count() == 45
     for partition, keys in enumerate(keyed.keys().glom().collect()):
         assert {keyed.partitioner(key) for key in keys} <= {partition}
-    # Equal x alone does not bring rows together.
+    # Only an equal x does not bring rows together.
     assert pairs.key_by("x").partitioner is None
 
 

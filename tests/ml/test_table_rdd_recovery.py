@@ -182,7 +182,7 @@ def test_an_executor_is_lost(tmp_path: Path) -> None:
 
 
 def lose_an_executor(folder: Path) -> None:
-    """Kept rows, and rows of a shuffle, where executors are processes of their own."""
+    """Kept rows, and rows of a shuffle, when executors are processes of their own."""
     conf = {"shark.placement.driver": False, "shark.task.single.max.bytes": 0, "shark.block.rows": 500}
     with sharkpy.connect("local-cluster[2,1,1024]", folder, **conf) as context:
         context.sql(

@@ -1,4 +1,4 @@
-"""Sessions with small tables and functions of whole tables: one in the driver alone, one whose stages are RDD tasks."""
+"""Sessions with small tables and functions of whole tables: one only in the driver, one whose stages are RDD tasks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TASKS = {
     "shark.exchange.buckets": 3,
 }
 TABLES = {
-    # Two clouds, and what y is of x: 2 x + 1 beside them.
+    # Two clouds, and a line of y by x next to them: 2 x + 1.
     "points": "SELECT inline(array(struct(0D, 0D, 'low'), struct(0D, 2D, 'low'), struct(2D, 0D, 'low'), "
     "struct(20D, 20D, 'high'), struct(20D, 22D, 'high'), struct(22D, 20D, 'high'))) AS (x, y, kind)",
     "line": "SELECT CAST(x AS DOUBLE) AS x, 2D * x + 1 AS y FROM (SELECT explode(array(0, 1, 2, 3, 4, 5)) AS x) t",
@@ -54,7 +54,7 @@ def tasks(shared_spark: Engine, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(params=["driver", "tasks"])
 def context(request: pytest.FixtureRequest) -> Iterator[sharkpy.SharkContext]:
-    """Session of each kind, in the driver and as RDD tasks; tables that a test makes go with it."""
+    """Session of each kind, in the driver and as RDD tasks; tables that a test makes are dropped at its end."""
     session: sharkpy.SharkContext = request.getfixturevalue(request.param)
     yield session
     for (name,) in session.sql("SHOW TABLES").fetchall():

@@ -1,4 +1,4 @@
-"""Functions of whole tables that tests call by GENERATE; the class TableRDD is known to type checkers alone."""
+"""Functions of whole tables that tests call by GENERATE; only type checkers know the class TableRDD."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_examples_give_their_columns(name: str, context: sharkpy.SharkContext) -
 @pytest.mark.variants(3)
 @pytest.mark.parametrize(("name", "fitted"), [("predict", "linearregression"), ("predict_proba", "logisticregression")])
 def test_examples_of_predictions(name: str, fitted: str, context: sharkpy.SharkContext) -> None:
-    """The models are those that the examples of the fitting functions leave behind."""
+    """The models come from the examples of the fitting functions."""
     row, model = registry.special_form(name), registry.relation_function(fitted)
     assert row is not None
     assert model is not None

@@ -44,7 +44,7 @@ def test_through_a_projection_and_computed_groups() -> None:
 
 
 def test_without_groups_no_rows_have_no_sum() -> None:
-    """As the sum of no counts: NULL, and not 0."""
+    """The sum of no counts is NULL, and not 0."""
     counted = group(ROWS, (A,), count(12, S))
     result = merged(group(counted, (), of("sum", counted.aggregates[0])))
     assert isinstance(result, Aggregate)

@@ -60,7 +60,7 @@ def test_much_is_read_by_even_tasks() -> None:
 
 
 def test_pieces_of_heavy_keys_are_dealt_evenly() -> None:
-    """They are small here, but make most of the work."""
+    """The pieces are small here, but make most of the work."""
     sizes, groups = [*[8 * MB] * 8, *[MB] * 8], [*[None] * 8, *["again"] * 8]
     packed = pack_buckets(sizes, 2, groups)
     assert {sum(one >= 8 for one in task) for task in packed} == {2}

@@ -1,4 +1,4 @@
-"""Co-partitioned tables: the same rows as without buckets, and no exchange where none is needed."""
+"""Co-partitioned tables: the same rows as without buckets, and no exchange if none is needed."""
 
 from __future__ import annotations
 

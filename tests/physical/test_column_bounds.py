@@ -1,4 +1,4 @@
-"""Programs are made of what is known of columns, and of no block."""
+"""Programs depend on the known bounds of columns, and not on a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of literals made without a query: of every type they are those that the query of the same plan gives."""
+"""Rows of literals made without a query: for every type they equal the rows from the query of the same plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks in order of promise: the first rows are those of the whole table, and few blocks are opened."""
+"""Blocks in order of promise: the first rows equal the whole table's, and few blocks are opened."""
 
 from __future__ import annotations
 

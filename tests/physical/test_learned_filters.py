@@ -251,7 +251,7 @@ def test_a_side_whose_rows_all_appear_is_left_alone(store: BlockStore) -> None:
 
 @pytest.mark.parametrize("placement", ["driver", "rdd"])
 def test_a_null_among_what_not_in_looks_at_is_not_lost(store: BlockStore, placement: str) -> None:
-    """The NULL is alone in its block: no key is there, and still it decides."""
+    """The NULL is the only value of its block: no key is there, and still it decides."""
     w = facts(store)
     with_null = pa.table({"k": pa.array([None] * 20 + list(range(50, 130)), pa.int64())})
     w.tables["probe"], w.versions["probe"] = with_null, cached(store, with_null, 5)

@@ -1,4 +1,4 @@
-"""Aggregations used twice are computed once, and only those that are the same."""
+"""Aggregations used twice are computed once, and only if they are the same."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_scans_and_rows(
 
 
 def test_blocks_that_were_left_out_tell_aggregations_apart(session: sharkpy.SharkContext) -> None:
-    """What two joins have learned may leave other blocks of one table to each of them."""
+    """The learned filters of two joins may leave different blocks of one table to each of them."""
     session.sql("CREATE TABLE parts (k INT, v INT) TBLPROPERTIES ('shark.cache'='MEMORY')")
     for number in range(3):
         session.sql(f"INSERT INTO parts VALUES ({number}, 10), ({number}, 20)")

@@ -75,7 +75,7 @@ PLAIN_PLANS = Configuration(
         *(("shark.placement.driver", "true"), ("shark.block.rows", "1000000"), (CACHED, "true")),
     )
 )
-"""No rule of the optimizer but those that nothing runs without."""
+"""No rule of the optimizer except the necessary ones."""
 
 
 @functools.cache

@@ -1,5 +1,5 @@
-"""python -m tests.slt.confirmed [--again]: run the oracles where a file's key is not on record, or on every file, and
-record what they confirm.
+"""python -m tests.slt.confirmed [--again]: run the oracles on files whose key is not on record, or on every file, and
+record the confirmed keys.
 
 The tests run no oracle on a file that it has confirmed already; `make oracles` runs all of them again.
 """
@@ -34,7 +34,7 @@ def files() -> list[Path]:
 
 
 def key(path: Path, oracle: str) -> str:
-    """Hash of the records that the oracle runs, its version and that of the runner."""
+    """Hash of the records that the oracle runs, its version and the runner's."""
     records = (record.text() for record in load(path) if record.runs_on(oracle))
     return hashlib.sha256("\n\n".join((_versions(oracle), *records)).encode()).hexdigest()[:16]
 
@@ -74,7 +74,9 @@ def current() -> Keys:
 
 
 def confirm(oracle: Engine, known: dict[str, str]) -> Iterator[str]:
-    """Bring `known`, the keys of files, up to date, a file at a time; what the oracle does not confirm is told."""
+    """Bring `known`, the keys of files, up to date, a file at a time; yield the records that the oracle does not
+    confirm.
+    """
     paths = {_name(path): path for path in files()}
     for name in known.keys() - paths.keys():
         del known[name]
@@ -97,7 +99,7 @@ def _name(path: Path) -> str:
 
 
 def main() -> int:
-    """Each file is recorded at once: what is interrupted goes on where it was."""
+    """Each file is recorded at once, so an interrupted run goes on at the same file."""
     keys: Keys = json.loads(RECORD.read_text()) if RECORD.exists() and "--again" not in sys.argv else {}
     failed = False
     for oracle in ORACLES:

@@ -41,7 +41,7 @@ FORCED = 4
 _EXCHANGE = re.compile(
     r"\b(?:JOIN|GROUP\s+BY|DISTINCT|OVER|EXISTS|UNION|INTERSECT|EXCEPT|MINUS)\b|\bIN\s*\(\s*SELECT\b", re.IGNORECASE
 )
-"""What deals rows by key: files without it are not run with every key dealt over several tasks."""
+"""Clauses that deal rows by key: files without one are not run with every key dealt over several tasks."""
 MANY_ROWS = 10_000
 """Rows of the tables of many_rows.slt: blocks of a row or two would not test more."""
 

@@ -195,7 +195,7 @@ def test_signs_are_counted_before_there_are_tokens(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(long_text, "MOST_TOKENS", 100_000)
     with pytest.raises(ParseError, match="more than 100,000 words and signs"):
         tokenize_long("select " + "(" * 100_001, lambda text: pytest.fail("read"))
-    # Those of a list of literals are one token.
+    # The literals of a list are one token.
     tokenize_long(f"select 1 in ({'1, ' * 200_000} 1)", DIALECT.tokenize)
 
 

@@ -464,7 +464,7 @@ _NO_SIGNS = "._`\"',;#-"
 
 @pytest.mark.parametrize("form", [*_SIGNED, *_SIGNED_TABLES])
 def test_no_sign_makes_an_alias(form: str) -> None:
-    """Whatever stands between a value or table and a name, that name is its alias only behind a blank."""
+    """Whatever sign is between a value or table and a name, the name is its alias only after a blank."""
     for code in range(0x80):
         sign = chr(code)
         if sign.isspace() or sign.isalnum() or sign in _NO_SIGNS:

@@ -1,4 +1,4 @@
-"""Bound plans as text. `UPDATE_PLANS=1 pytest tests/sql/test_plans.py` writes them anew: read the diff."""
+"""Bound plans as text. `UPDATE_PLANS=1 pytest tests/sql/test_plans.py` writes them again: read the diff."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def add(catalog: MemoryCatalog, view: Table) -> None:
 
 
 def test_a_view_of_spark_finds_its_columns_by_name(catalog: MemoryCatalog) -> None:
-    """Spark keeps `*`, and the names of the columns that it stood for."""
+    """Spark keeps `*`, and the names of the columns that it meant."""
     noted = (("view.query.out.numCols", "2"), ("view.query.out.col.0", "C"), ("view.query.out.col.1", "a"))
     view = Table("v", "default", "v", TableKind.VIEW, schema("first", "second"), properties=noted)
     catalog.add("default", "w", "new int, a int, c string")

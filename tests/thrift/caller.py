@@ -26,7 +26,7 @@ class Caller:
     """A connection and a session on it; answers are given as they come, errors as a status."""
 
     made: ClassVar[list[Caller]] = []
-    """Those of the running test that are open, or were made to vanish: they close after it."""
+    """Callers of the running test that are open, or were made to vanish: they close after the test."""
 
     def __init__(self, port: int, *, configuration: dict[str, str] | None = None, transport: Any = None) -> None:
         Caller.made.append(self)

@@ -46,7 +46,7 @@ class Process:
             time.sleep(0.2)
 
     def wait(self, seconds: float) -> str:
-        """What it wrote to standard error; its exit code is 0."""
+        """Return the text on standard error; check that the exit code is 0."""
         _, errors = self.process.communicate(timeout=seconds)
         assert self.process.returncode == 0, errors
         return errors

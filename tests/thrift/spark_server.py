@@ -138,7 +138,7 @@ def _wait(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """By its process id; its children are in a group of their own and go with it."""
+    """End the process by its id; its children are in a group of their own and end with it."""
     process.terminate()
     try:
         process.wait(20)

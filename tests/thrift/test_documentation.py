@@ -1,4 +1,4 @@
-"""Limits, options and metrics in docs/server.md are those of the code."""
+"""Limits, options and metrics in docs/server.md agree with the code."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Server:
         self.process = Process(self.folder, "--limit", limit, settings={"shark.driver.memory": "2g"})
 
     def revived(self) -> Process:
-        """The process, or another one where a statement has ended it."""
+        """The process, or another one if a statement has ended it."""
         if self.process.process.poll() is not None:
             self._start()
         return self.process

@@ -1,4 +1,4 @@
-"""What a statement held is free once its operation is closed, before any collection of garbage."""
+"""Memory of a statement is free once its operation is closed, before any collection of garbage."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(caller: Caller, text: str) -> None:
 
 
 _SECONDS = 0.2
-"""Time in which the server's threads come back from what they did for an operation: nobody tells when they have."""
+"""Time in which the server's threads come back from their work for an operation: no event tells when they have."""
 
 
 def garbage() -> set[str]:

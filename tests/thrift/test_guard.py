@@ -1,4 +1,4 @@
-"""Lock of the interpreter that a thread does not let go: told, named, and ended with its process."""
+"""Lock of the interpreter that a thread does not release: reported, named, and ended with its process."""
 
 from __future__ import annotations
 

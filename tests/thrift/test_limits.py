@@ -1,4 +1,4 @@
-"""Every limit has an error that names it, and a counter; what a session of somebody elsewhere may not do."""
+"""Every limit has an error that names it, and a counter; statements that a remote session may not run."""
 
 from __future__ import annotations
 

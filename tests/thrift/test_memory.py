@@ -1,4 +1,4 @@
-"""Clients that ask for more memory than there is: each is ended, others go on, and the memory comes back."""
+"""Clients that ask for more memory than there is: each is ended, other clients go on, and the memory comes back."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def server(folder: Path) -> Iterator[Process]:
-    """DuckDB may take more than the process: what stands between the clients and the machine is the watch."""
+    """DuckDB may take more than the process: only the watch protects the machine from the clients."""
     settings = {
         "shark.process.memory": "1500m",
         "shark.driver.memory": "64g",
@@ -123,7 +123,9 @@ def narrow(folder: Path) -> Iterator[Process]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_clients_beside_some_that_fill_the_database(narrow: Process) -> None:
-    """All queries share DuckDB's: those that ask for more than it has are ended, whoever meets the end of it first."""
+    """All queries share DuckDB's memory. Queries that ask for more than it has are ended, whichever query meets its end
+    first.
+    """
     states: list[str] = []
 
     def ask() -> None:
@@ -145,7 +147,7 @@ def test_clients_beside_some_that_fill_the_database(narrow: Process) -> None:
 
 @pytest.mark.slow
 def test_large_results_leave_nothing_behind(server: Process) -> None:
-    """What DuckDB's allocator keeps of them is more than the rows that lie ready."""
+    """DuckDB's allocator keeps more memory of such results than the rows that are ready."""
     pid = server.process.pid
     with Caller(server.port) as caller:
         caller.rows("SELECT length(repeat('x', 1000))")

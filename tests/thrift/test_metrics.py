@@ -1,4 +1,4 @@
-"""What the server counts and measures, as Prometheus reads it."""
+"""Counters and measurements of the server, as Prometheus reads them."""
 
 from __future__ import annotations
 

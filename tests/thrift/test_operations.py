@@ -34,7 +34,7 @@ def executor() -> Iterator[ThreadPoolExecutor]:
 
 @dataclass
 class Prepared:
-    """A statement that stops where it is told to, until `go_on` or a cancel."""
+    """A statement that stops at a given point, until `go_on` or a cancel."""
 
     stops_at: str = ""
     error: Exception | None = None
@@ -356,7 +356,7 @@ def test_more_rows_are_announced_while_they_are_not_known_to_end(serve: Serve) -
 
 
 def test_an_error_while_rows_are_made(serve: Serve) -> None:
-    """It is in the last row alone."""
+    """Only the last row has the error."""
     server = serve(rows_buffered=10)
     with Caller(server.port) as caller:
         text = f"SELECT assert_true(n < {NUMBERS - 1}) FROM numbers"

@@ -1,4 +1,4 @@
-"""Secrets that clients set: in no log, page or answer, and for their own session alone."""
+"""Secrets that clients set: in no log, page or answer, and only for their own session."""
 
 from __future__ import annotations
 

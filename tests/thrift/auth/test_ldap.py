@@ -36,7 +36,7 @@ PEOPLE = {"uid=bob,ou=people": "banana", "uid=a\\,b\\+c,ou=people": "comma", "bo
 
 
 class FakeDirectory:
-    """Answers binds: success, 49 for a wrong password, and success as nobody without one, as directories do."""
+    """Answers binds: success, 49 for a wrong password, and an anonymous success without one, as directories do."""
 
     def __init__(self, *, over_tls: bool = False) -> None:
         self.binds: list[tuple[str, str]] = []

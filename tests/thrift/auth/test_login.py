@@ -1,4 +1,4 @@
-"""One login: what is no name or password, delays for those who guess, what is logged."""
+"""One login: invalid names and passwords, delays after wrong guesses, and the log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class SameTwice:
-    """Lets in whoever has a password equal to the name."""
+    """Accepts a user whose password equals the name."""
 
     checks_at_once = 2
 

@@ -1,4 +1,4 @@
-"""Password files: who may enter, lines that are wrong, files that change."""
+"""Password files: accepted users, lines that are wrong, files that change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logins that wait for their check: no address keeps others out, and what has been given up is soon forgotten."""
+"""Logins that wait for their check: no address keeps other addresses out, and abandoned logins are soon forgotten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.waiting import allowed, until
 
 
 class Slow:
-    """Lets in whoever has a password equal to the name, after the gate has opened."""
+    """Accepts a user whose password equals the name, after the gate has opened."""
 
     checks_at_once = 2
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.waiting import until
 
 Ask = Callable[[str], list[list[str]]]
-"""Runs a statement; its rows as texts, none where it has no rows."""
+"""Runs a statement. Returns its rows as texts, or an empty list if it has no rows."""
 
 
 def put(folder: Path, number: int) -> None:
@@ -19,7 +19,7 @@ def put(folder: Path, number: int) -> None:
 
 
 def follow(ask: Ask, folder: Path, name: str) -> None:
-    """Make a continuous table, see it grow, pause it, let it go on, and drop it."""
+    """Make a continuous table, see it grow, pause it, resume it, and drop it."""
     folder.mkdir()
     memory = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
     ask(f"CREATE STREAM {name}_in (n BIGINT) STORED AS JSONFILE FROM FOLDER '{folder}'")

@@ -61,7 +61,7 @@ _PROMPT = re.compile(r"(?:0: jdbc:hive2://[^>]*> |(?:\. )+\.?> )+")
 
 
 def rows(answer: subprocess.CompletedProcess[str]) -> list[list[str]]:
-    """What was printed as CSV, with a quote that no text has, after the prompts where statements came in."""
+    """Rows that were printed as CSV, with a quote that no text has, without the prompts of statements."""
     lines = (_PROMPT.sub("", line) for line in answer.stdout.splitlines())
     return list(csv.reader((line for line in lines if line), quotechar="\0"))
 

@@ -1,6 +1,6 @@
 """dbt with its Spark adapter, over method thrift: seeds, models of every kind, tests and documents.
 
-dbt's pins conflict with those of this project, so that it is installed in an environment of its own, kept in build/.
+dbt's pins conflict with this project's, so that it is installed in an environment of its own, kept in build/.
 Its snapshots and merges need a table format with transactions, which the adapter asks for itself.
 """
 

@@ -86,7 +86,7 @@ def statement(connection: Any) -> Any:
 
 
 def rows(result: Any) -> list[list[Any]]:
-    """Each value as text; None where it is null."""
+    """Each value as text; None if it is null."""
     width = result.getMetaData().getColumnCount()
     found = []
     while result.next():

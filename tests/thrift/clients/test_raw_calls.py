@@ -1,4 +1,4 @@
-"""Calls as bytes on the wire: every version of the protocol, calls of newer clients, and calls that nobody knows."""
+"""Calls as bytes on the wire: every version of the protocol, calls of newer clients, and unknown calls."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_set_client_info_and_query_id(port: int) -> None:
 
 
 class _Unknown:
-    """A request such as nobody has: nested structs, all kinds, bytes that are no text."""
+    """A request that no protocol has: nested structs, all kinds, bytes that are not text."""
 
     def write(self, protocol: Any) -> None:
         protocol.writeFieldBegin("handle", TType.STRUCT, 1)

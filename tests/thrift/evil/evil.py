@@ -1,4 +1,4 @@
-"""A statement that could harm others, and the end that it must have."""
+"""A statement that could harm other sessions, and the end that it must have."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ REFUSED = ("42501", "0A000")
 class Evil:
     name: str
     text: str | Callable[[], str]
-    """The statement; a call where it is large."""
+    """The statement; a call if it is large."""
     gets: object
     """Its first row, by a client, as a tuple; or the SQLSTATEs of which it gets one; ANSWER for any rows."""
     is_short: bool = False
-    """One of those that run in `make test`."""
+    """Whether the statement runs in `make test`."""
 
     def statement(self) -> str:
         return self.text if isinstance(self.text, str) else self.text()

@@ -1,4 +1,4 @@
-"""Files that hold, break or fill whoever reads them; {files} in a statement is the folder that has them."""
+"""Files that hold, break or fill the process that reads them; {files} in a statement is the folder that has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that are long, wide or deep, and those that grow while they are planned."""
+"""Texts that are long, wide or deep, and texts that grow while they are planned."""
 
 from __future__ import annotations
 

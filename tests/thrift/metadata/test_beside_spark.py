@@ -96,7 +96,7 @@ def test_tables_are_told_alike(oracle: Oracle, session: sharkpy.SharkContext) ->
 
 
 def test_table_columns_are_told_alike(oracle: Oracle, session: sharkpy.SharkContext) -> None:
-    """Sizes aside: Spark tells bytes in memory, where JDBC asks for digits and characters."""
+    """Sizes aside: Spark reports bytes in memory; JDBC asks for digits and characters."""
     wanted = ("TABLE_CAT", "TABLE_SCHEM", "TABLE_NAME", "COLUMN_NAME", "DATA_TYPE", "TYPE_NAME", "NUM_PREC_RADIX")
     wanted += ("NULLABLE", "REMARKS", "ORDINAL_POSITION", "IS_NULLABLE", "IS_AUTO_INCREMENT")
     told = [{name: row[name] for name in wanted} for row in oracle.ask("GetColumns", **CALLS["GetColumns"])[1]]

@@ -1,4 +1,4 @@
-"""The page of an operation: who knows its key sees it, and nothing that a client wrote is more than text."""
+"""The page of an operation: a reader who knows its key sees it, and nothing that a client wrote is more than text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of pages: paths, names in them, logins, and what there is where nothing is."""
+"""The table of pages: paths, names in them, logins, and answers for unknown paths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def echo(request: PageRequest) -> PageContent | None:
 
 @pytest.fixture
 def nothing(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What a server is made of, for pages that do not look at it."""
+    """Parts of a server, for pages that do not look at it."""
     table = {"/all": Page("text/plain", echo, needs_login=False), "/of/{name}": Page(HTML, echo)}
     monkeypatch.setattr(pages, "PAGES", {**PAGES, **table})
     return None

@@ -98,7 +98,7 @@ _SIMPLE: dict[t.DataType, st.SearchStrategy[Any]] = {
 
 
 def wire_value(value: Any, dtype: t.DataType) -> Any:
-    """What thrift is given for a value that is not NULL."""
+    """Value that thrift gets for a value that is not NULL."""
     if dtype == t.FLOAT:
         return float(str(np.float32(value)))
     if dtype in _MEMBERS:

@@ -1,4 +1,4 @@
-"""What clients make of row sets and of the types said to be in them."""
+"""Values that clients read from row sets, by the types in their schema."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SCHEMA = expected.schema_of(*VALUES)
 
 
 def read_slowly(content: bytes, row_set: Any) -> Any:
-    """As a client without the compiled codec."""
+    """Read as a client without the compiled codec does."""
     row_set.read(TBinaryProtocol(TMemoryBuffer(content)))
     return row_set
 
@@ -103,7 +103,7 @@ def test_impyla_reads_every_type_by_rows() -> None:
 
 
 def _impyla_schema(schema: t.Schema) -> list[tuple[Any, ...]]:
-    """As its `get_result_schema` makes of the answer of GetResultSetMetadata."""
+    """Schema as impyla's `get_result_schema` makes it from the answer of GetResultSetMetadata."""
     content = expected.written(table_schema(schema, V6))
     columns = []
     for one in expected.read(content, impala_ttypes.TTableSchema).columns:

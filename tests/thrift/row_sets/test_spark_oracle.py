@@ -105,7 +105,7 @@ def _types(schema: Any) -> list[Any]:
 
 
 def _values(row_set: Any, version: int) -> str:
-    """In a form in which NaN equals NaN; what stands under NULL is left out."""
+    """Values in a form in which NaN equals NaN; the placeholder of a NULL is left out."""
     if version < 5:
         return repr(row_set.rows)
     column = next(one for one in vars(row_set.columns[0]).values() if one is not None)

@@ -1,4 +1,4 @@
-"""A server of the transports alone: a dispatcher that answers a few calls with PyHive's processor, on a free port."""
+"""A server of only the transports: a dispatcher that answers a few calls with PyHive's processor, on a free port."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPERATION = ttypes.TOperationHandle(
 
 
 class Handler:
-    """A statement "sleep S" takes so many seconds; GetLog answers so many letters as its handle's row count says."""
+    """A statement "sleep S" takes S seconds; GetLog answers so many letters as its handle's row count says."""
 
     def __init__(self) -> None:
         self.began = threading.Event()
@@ -70,7 +70,7 @@ class Handler:
 
 
 class FakeDispatcher:
-    """Notes who called and whose connection ended."""
+    """Notes callers and ended connections."""
 
     def __init__(self) -> None:
         self.handler = Handler()

@@ -54,7 +54,7 @@ def test_gone_in_a_call_and_not_before() -> None:
 
 
 class SlowPoll:
-    """Takes its time to tell what it has found."""
+    """A poll that returns its result late."""
 
     def __init__(self, poll: Any) -> None:
         self._poll = poll

@@ -1,4 +1,4 @@
-"""Frames mutated, cut and forged: no death of the server, and no disturbance of a client beside them."""
+"""Frames mutated, cut and forged: no death of the server, and no disturbance of another client."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ REQUESTS: dict[str, Any] = {
 
 
 def messages() -> list[bytes]:
-    """A message of each call, in both forms of header, and one of a call that nobody knows."""
+    """A message of each call, in both forms of header, and one of an unknown call."""
     made = []
     for name, request in [*REQUESTS.items(), ("CloseImpalaOperation", REQUESTS["GetLog"])]:
         for strict in (True, False):

@@ -1,4 +1,4 @@
-"""The server's protocol: headers, text that is none, lengths that lie, and structures without end."""
+"""The server's protocol: headers, bytes that are not text, false lengths, and structures without end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions and what Hive answers, grouped; ANSWERS differ from Spark where the third field says why."""
+"""Expressions and what Hive answers, grouped; ANSWERS differ from Spark if the third field says why."""
 
 from __future__ import annotations
 

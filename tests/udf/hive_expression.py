@@ -101,7 +101,7 @@ def lower(text: str, columns: dict[str, T.DataType] | None = None) -> Typed:
 
 
 def lower_arguments(text: str, columns: dict[str, T.DataType]) -> list[Typed]:
-    """The arguments of a call, each lowered; `text` goes on behind its parenthesis."""
+    """The arguments of a call, each lowered; `text` goes on after its parenthesis."""
     return _Reader(text, columns).arguments(")")
 
 

@@ -40,7 +40,7 @@ OF_PATTERNS = (
     "rlike",
     "split",
 )
-"""Their patterns stay as they are: the tests of patterns have those that take long."""
+"""Their patterns stay as they are: the tests of patterns have the patterns that take long."""
 TEXTS = {
     "long": "repeat('ab,1:', 2000000)",
     "letters": "repeat('a', 100000)",
@@ -121,7 +121,7 @@ def _is_chosen(name: str) -> bool:
 
 
 def _limit_memory() -> None:
-    """End the process, rather than the machine, where a function takes what it can get."""
+    """End the process, rather than the machine, if a function takes all memory."""
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (used + 4 * MOST_BYTES, resource.RLIM_INFINITY))
 

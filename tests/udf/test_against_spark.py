@@ -1,4 +1,4 @@
-"""The expressions' expected answers are Spark SQL's too, but where a row says why not."""
+"""The expressions' expected answers are Spark SQL's too, unless a row says why not."""
 
 from __future__ import annotations
 

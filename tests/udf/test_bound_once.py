@@ -1,4 +1,4 @@
-"""Arguments that a call repeats are computed once where they are long, and mean the same."""
+"""Arguments that a call repeats are computed once if they are long, and mean the same."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from sharkpy.values.value_text import format_value
 
 BUILT_IN = tuple(registry.built_in())
 OF_MODELS = ("predict", "predict_proba")
-"""Their examples, and those of functions of whole tables, run in tests/ml/generate, where there are models."""
+"""Their examples, and examples of functions of whole tables, run in tests/ml/generate, which has models."""
 EXAMPLES = [row for row in BUILT_IN if not isinstance(row, RelationFunction) and row.name not in OF_MODELS]
 
 
@@ -80,7 +80,7 @@ def test_example_gives_its_answer(context: sharkpy.SharkContext, row: Function) 
 
 @pytest.mark.parametrize("row", EXAMPLES, ids=_id)
 def test_example_calls_the_function(row: Function) -> None:
-    """By its name, or by a word or sign of its usage where that is no call."""
+    """The example has the function's name, or a word or sign of its usage if that is not a call."""
     if f"{row.name}(" not in row.usage:
         words = row.usage.replace("{}", row.name.upper()).split()
         signs = {word for word in words if word == word.upper() and not set(word) & set("[]…")} | set(row.aliases)
@@ -90,7 +90,7 @@ def test_example_calls_the_function(row: Function) -> None:
 
 
 def test_names_belong_to_one_row() -> None:
-    """But for the operators and aggregates of bits, which are told apart by how they are called."""
+    """Except for the operators and aggregates of bits, which differ in the form of the call."""
     names = [row.name for row in BUILT_IN]
     assert sorted(name for name in set(names) if names.count(name) > 1) == ["bit_and", "bit_or", "bit_xor"]
     aliases = [alias for row in BUILT_IN for alias in row.aliases]

@@ -74,4 +74,4 @@ def test_bytes_that_are_no_sketch_are_refused(make: object) -> None:
             try:
                 read(bytes(broken))
             except ValueError as error:
-                assert "sketch" in str(error)  # noqa: PT017 - some changes are no faults
+                assert "sketch" in str(error)  # noqa: PT017 - some changes are harmless

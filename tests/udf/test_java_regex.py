@@ -38,7 +38,7 @@ def java() -> Any:
 
 
 def java_spans(java: Any, pattern: str, text: str) -> tuple[bool, Spans, list[str | None]]:
-    """Whether all of the text matches, where its matches are, and the groups of the first one."""
+    """Whether all of the text matches, the spans of its matches, and the groups of the first one."""
     compiled = java.compile(pattern)
     whole = bool(compiled.matcher(text).matches())
     found, spans = compiled.matcher(text), []
@@ -54,9 +54,9 @@ def java_spans(java: Any, pattern: str, text: str) -> tuple[bool, Spans, list[st
 @settings(max_examples=examples(3000), deadline=None)
 @given(java_patterns(backtracking=True), TEXTS)
 def test_patterns_mean_what_they_mean_in_java(java: Any, pattern: str, text: str) -> None:
-    # Before JDK 19 é is a letter of a word to \b alone.
+    # Before JDK 19 é is a letter of a word only for \b.
     assume(not ("\\b" in pattern.lower() and "é" in text))
-    # Java documents \R as an alternative that may give up its \n, but a loop of \R alone keeps it.
+    # Java documents \R as an alternative that may give up its \n, but a loop of only \R keeps it.
     assume(not ("\\R)" in pattern and "\r\n" in text))
     whole, spans, groups = java_spans(java, pattern, text)
     try:
@@ -240,7 +240,7 @@ def test_the_largest_patterns_are_compiled_by_both_engines(connection: duckdb.Du
 
 
 TRIED = "(?:(a|aa|aaa|a)+(?=a)\\1?)+b$"
-"""It backtracks exponentially, whichever way it is tried."""
+"""A pattern that backtracks exponentially, whichever way it is tried."""
 
 
 def test_a_pattern_that_backtracks_is_given_up_and_others_go_on() -> None:

@@ -84,4 +84,4 @@ def test_bytes_that_are_no_sketch_are_refused() -> None:
             kll_number(bytes(broken))
             union_kll([bytes(broken), whole])
         except ValueError as error:
-            assert "no kll sketch" in str(error)  # noqa: PT017 - some changes are no faults
+            assert "no kll sketch" in str(error)  # noqa: PT017 - some changes are harmless

@@ -108,7 +108,7 @@ def _check(error: sharkpy.SharkError, function: str) -> None:
     ],
 )
 def test_what_is_not_larger_is_made(session: sharkpy.SharkContext, call: str, length: int) -> None:
-    """Also where the bound that is looked at first is above the limit."""
+    """This also holds if the first bound is above the limit."""
     assert session.sql(f"SELECT length({call}) FROM given").fetchall() == [(length,)]
 
 

@@ -1,4 +1,4 @@
-"""What decorators and annotations say, without a session."""
+"""Meaning of decorators and annotations, without a session."""
 
 from __future__ import annotations
 

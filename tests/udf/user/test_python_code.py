@@ -1,4 +1,4 @@
-"""Where the Python code of users is written."""
+"""Files with the Python code of users."""
 
 from __future__ import annotations
 

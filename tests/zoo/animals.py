@@ -131,13 +131,13 @@ def flat_columns() -> Columns:
 
 
 def few_columns() -> Columns:
-    """Those, and each kind of nesting over a part of the types."""
+    """Flat columns, and each kind of nesting over a part of the types."""
     pairs = [(prefix, dtype) for place, dtype in enumerate(_VALUES) for prefix in [list(_NESTED)[place % len(_NESTED)]]]
     return flat_columns() | {f"{prefix}_{_name(dtype)}": _nested(prefix, dtype) for prefix, dtype in pairs}
 
 
 def all_columns() -> Columns:
-    """Those, and each kind of nesting over each type."""
+    """Flat columns, and each kind of nesting over each type."""
     return flat_columns() | {
         f"{prefix}_{_name(dtype)}": _nested(prefix, dtype) for prefix in _NESTED for dtype in _VALUES
     }
@@ -161,7 +161,7 @@ def _nested(prefix: str, dtype: str) -> Column:
 
 def shown(value: Any) -> Any:
     """A value as it is compared: NaN and negative zero are what they are, names have no case, maps are dicts, and
-    moments are those of UTC.
+    moments are in UTC.
     """
     match value:
         case float():

@@ -1,4 +1,4 @@
-"""What the zoo shares with the tests of storage: a server of S3."""
+"""Fixture that the zoo shares with the tests of storage: a server of S3."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _of_parquet(context: sharkpy.SharkContext, name: str) -> Rows:
 
 
 def _of_orc(context: sharkpy.SharkContext, name: str) -> Rows:
-    """Without times: Arrow has those of ORC in nanoseconds, and so not the first years."""
+    """Rows without times: Arrow has ORC's times in nanoseconds, and so not the first years."""
     files = [pyarrow.orc.ORCFile(path) for path in _files(context, name, ".orc")]
     kept = [field.name for field in files[0].schema if "timestamp" not in field.name]
     return pa.concat_tables([file.read(columns=kept) for file in files]).to_pylist()

@@ -1,4 +1,4 @@
-"""The zoo beside Spark: it reads the files that are written here, and its files are read here."""
+"""The zoo and Spark: Spark reads the files that are written here, and its files are read here."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def theirs_read_here(context: sharkpy.SharkContext, spark: Run, store: str, fold
 
 
 def columns_of_both(store: str, columns: Columns) -> tuple[Columns, Columns]:
-    """Columns that a store has here and in Spark: with the values to write, and with those that come out of it."""
+    """Columns that a store has here and in Spark: with the values to write, and with the values that come out of it."""
     if store in _CHANGES:
         columns = {
             name: (sql, arrow, [_changed(one, _CHANGES[store]) for one in values])
@@ -103,7 +103,7 @@ def _gregorian(value: datetime.date) -> datetime.date:
 
 
 _CHANGES: dict[str, Callable[[datetime.date], datetime.date]] = {"orc": _before_the_last_second, "avro": _gregorian}
-"""Store -> days and moments that its files hold alike here and in Spark, made of others."""
+"""Store -> days and moments that its files hold alike here and in Spark, made from other values."""
 
 
 def _changed(value: Any, change: Callable[[datetime.date], datetime.date]) -> Any:

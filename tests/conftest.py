@@ -18,13 +18,13 @@ from tests import examples, variants
 from tests.failure_lines import FailureLines
 from tests.file_scheduling import FileScheduling, sort_by_length
 
-# Results shall not depend on where the tests run: the session's zone is the process's.
+# Results shall not depend on the machine's zone: the session's zone is the process's.
 os.environ["TZ"] = "UTC"
 time.tzset()
 # What a shell starts in the background ignores it, and so would all that is interrupted here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long one example takes depends on who else uses the machine; whole tests have a limit of time.
+# The time of one example depends on the load of the machine; whole tests have a limit of time.
 hypothesis.settings.register_profile("sharkpy", hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("sharkpy")
 
@@ -95,7 +95,7 @@ def shared_spark(spark_engine: Engine) -> Engine:
 
 @pytest.fixture(scope="session")
 def spark_sql(shared_spark: Engine) -> SparkSession:
-    """Spark SQL as the oracle of Hive's answers, in the JVM of all: nobody but the suite stops it."""
+    """Spark SQL as the oracle of Hive's answers, in the JVM of all tests: only the suite stops it."""
     from pyspark.sql import SparkSession
 
     session = SparkSession(shared_spark.jobs.context).newSession()

@@ -1,4 +1,4 @@
-"""Files of tests for the workers of pytest-xdist: long ones first, and a worker that dies costs one test alone."""
+"""Files of tests for the workers of pytest-xdist: long ones first, and a worker that dies costs only one test."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ LONG_FILES = (
 
 
 def sort_by_length(items: list[pytest.Item]) -> None:
-    """Sort collected tests in place: those of long files first, then those of files with many tests."""
+    """Sort collected tests in place: tests of long files first, then tests of files with many tests."""
     order = {file: at for at, file in enumerate(LONG_FILES)}
     files = [item.nodeid.partition("::")[0] for item in items]
     counts = Counter(files)
@@ -109,7 +109,7 @@ class FileScheduling(LoadFileScheduling):
             self._reschedule(node)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        """Send the next file to a worker; one whose death has not been told yet keeps it until `remove_node`."""
+        """Send the next file to a worker; one whose death has not been reported yet keeps it until `remove_node`."""
         with suppress(OSError):
             super()._assign_work_unit(node)
 

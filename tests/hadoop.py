@@ -156,7 +156,7 @@ class HadoopCluster:
     def command(self, program: str, *arguments: str, settings: Mapping[str, str] = _NONE) -> list[str]:
         """Command that runs a Java program of Hadoop's with the cluster's settings."""
         jars = [jar for package in _PACKAGES for jar in jars_of(*package)]
-        # Hadoop's daemons say why they end in their log alone, and the jars bring no logger.
+        # Hadoop's daemons say only in their log why they end, and the jars bring no logger.
         loggers = [path for kind in _LOGGERS for path in sorted((pyspark_home() / "jars").glob(f"{kind}-[0-9]*.jar"))]
         classes = ":".join(map(str, [self.conf, *loggers, *jars]))
         (self.conf / "log4j2.properties").write_text(logging_properties("warn"))
@@ -170,7 +170,7 @@ class HadoopCluster:
         return {**kept, "JAVA_HOME": str(home), "HADOOP_CONF_DIR": str(self.conf)}
 
     def _await(self, daemon: str, bean: str, key: str, wanted: int) -> None:
-        """Wait until a daemon counts as many others as are wanted."""
+        """Wait until a daemon counts the wanted number of other daemons."""
         deadline = time.monotonic() + allowed(_START_SECONDS)
         while self.figure(daemon, bean, key) != wanted:
             for name, process in self.processes.items():

@@ -1,4 +1,4 @@
-"""Jars of Java packages, for the tests and measurements that start others' programs.
+"""Jars of Java packages, for the tests and measurements that start programs of other projects.
 
 They come once, through Apache Ivy (which PySpark brings along) into Ivy's own cache, from the registry of Java packages
 that Ivy knows. So nothing needs Maven or an installed Java.
@@ -16,7 +16,7 @@ import pyspark
 from sharkpy.base.java import find_java
 
 _RESOLVE_SECONDS = 600
-"""Ivy asks for one file after the other: 400 requests for Spark, about four minutes where nothing else runs."""
+"""Ivy asks for one file after the other: 400 requests for Spark, about four minutes if nothing else runs."""
 
 _ATTEMPTS = 2
 """Ivy keeps each file that has come: a second attempt takes up what a slow or broken first one has left."""

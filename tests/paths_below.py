@@ -1,4 +1,4 @@
-"""What is below a folder in which an engine is at work."""
+"""Paths below a folder in which an engine is at work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def paths_below(folder: Path, pattern: str = "*") -> list[Path]:
-    """Files and folders by their names, as `rglob` gives them; folders that go meanwhile are no error."""
+    """Files and folders by their names, as `rglob` gives them; folders that vanish meanwhile are not an error."""
     found = list[Path]()
     for root, folders, files in os.walk(folder):
         found += [Path(root, name) for name in (*folders, *files) if fnmatch(name, pattern)]

@@ -9,15 +9,16 @@ import socket
 from collections.abc import Iterator
 
 _PORTS = range(20_000, 32_000)
-"""Below those that a system gives to outgoing connections and to who asks for any (from 32768 on Linux, from 49152 on
-macOS): between its choice and the start of its server, which may take a busy machine half a minute, nobody gets it.
+"""Ports below the range that a system uses for outgoing connections and for requests of any port (from 32768 on Linux,
+from 49152 on macOS). So no other process gets a port between its choice and the start of its server, which may take a
+busy machine half a minute.
 """
 _AREAS = 20
 """Processes of one run that never choose the same."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on; this process gives none of them again before it has given some hundred others."""
+    """Ports without a listener. This process returns a port again only after some hundred other ports."""
     tried = itertools.islice(_candidates, len(_PORTS) // _AREAS)
     free = list(itertools.islice(filter(_is_free, tried), count))
     assert len(free) == count, f"{count} ports are wanted, and {len(free)} of {_PORTS} are free"
@@ -27,7 +28,7 @@ def free_ports(count: int) -> list[int]:
 def _of_this_process() -> Iterator[int]:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
     area = _PORTS[int(worker or 0) % _AREAS :: _AREAS]
-    # Another run beside this one starts elsewhere.
+    # Another run at the same time starts at another port.
     first = random.SystemRandom().randrange(len(area))
     return itertools.cycle([*area[first:], *area[:first]])
 

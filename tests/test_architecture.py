@@ -1,6 +1,6 @@
 """Check of the query, the write and the epoch that ARCHITECTURE.md shows step by step.
 
-UPDATE_PLANS=1 writes the text anew.
+UPDATE_PLANS=1 writes the text again.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ WRITE_STEPS = {
     "show": "the transaction is committed",
     "clean": "the new version in memory takes the blocks",
 }
-"""What is done when a step ends; those from `start` on are the steps of `StagedWrite`."""
+"""Finished work at the end of each step; the steps from `start` on belong to `StagedWrite`."""
 
 
 class _Recorder(QuietWrite):
@@ -177,7 +177,7 @@ EPOCH_STEPS = {
     "committed": "rows, epoch and offset count together",
     "ended": "the log has the end, with rows and time",
 }
-"""What is done when a step ends; those from `begun` on are the steps of `sharkpy.streaming.steps`."""
+"""Finished work at the end of each step; the steps from `begun` on belong to `sharkpy.streaming.steps`."""
 
 
 def _epoch(context: sharkpy.SharkContext, root: Path) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""Structure of the package: rooms in data order, no circles but small ones, libraries only where they belong."""
+"""Structure of the package: rooms in data order, no circles but small ones, libraries only in the rooms that may use
+them.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,7 @@ def _part(module: str, depth: int, below: str) -> str:
 
 
 def circles(graph: dict[str, set[str]]) -> Iterator[set[str]]:
-    """Sets of modules that import each other, perhaps over others (Tarjan's algorithm)."""
+    """Sets of modules that import each other, perhaps through other modules (Tarjan's algorithm)."""
     numbers: dict[str, int] = {}
     lowest: dict[str, int] = {}
     path: list[str] = []

@@ -29,10 +29,10 @@ FOLDERS = {room: ROOT / "sharkpy" / room for room in ROOMS} | {
     "optimizer": ROOT / "optimizer",
     "thrift": ROOT / "thrift",
 }
-"""Rooms of the engine and its server. The doors (cli, demo, notebook, …) run for whoever starts them."""
+"""Rooms of the engine and its server. The doors (cli, demo, notebook, …) run for the user who starts them."""
 
 METHODS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "symlink_to", "hardlink_to"})
-"""Methods of Path; others of these names are found too."""
+"""Methods of Path; other methods of these names are found too."""
 FUNCTIONS = frozenset(
     {
         *("open", "fdopen", "memory_map", "OSFile", "input_stream", "output_stream", "ParquetFile", "ORCFile"),

@@ -1,4 +1,4 @@
-"""Facts in docs/operations.md, masters.md, shell.md and server.md are those of the code."""
+"""Facts in docs/operations.md, masters.md, shell.md and server.md agree with the code."""
 
 from __future__ import annotations
 

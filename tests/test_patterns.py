@@ -1,4 +1,4 @@
-"""Patterns of Python's `re`: those of users never reach it, and our own take time linear in the text."""
+"""Patterns of Python's `re`: patterns of users never reach it, and our own take time linear in the text."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_our_own_patterns_are_linear(case: str) -> None:
 
 
 def test_a_long_quoted_text_takes_little_memory() -> None:
-    """A repeated choice keeps 115 bytes for each round; one that gives nothing back keeps none."""
+    """A repeated choice keeps 115 bytes for each round; a possessive one keeps none."""
     code = (
         "import resource\n"
         "from sharkpy.sql.grammar.split_statements import split_statements\n"

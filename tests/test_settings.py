@@ -93,7 +93,7 @@ def test_a_mistyped_key_of_the_engine_is_refused_with_a_suggestion() -> None:
 
 
 def test_a_keyword_that_can_be_no_setting_is_refused() -> None:
-    """As `conf={…}`, which another library takes."""
+    """The keyword `conf={…}` belongs to another library."""
     with pytest.raises(ConfigurationError, match='no setting "conf"'):
         setting_key("conf")
     assert [setting_key(key) for key in ("shark_block_rows", "fs.s3a.access_key", "hivevar:x")] == [

@@ -1,4 +1,4 @@
-"""Sockets that a library leaves open, for one where it fails."""
+"""Sockets that a library leaves open, for example when it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of many variants: `make test` runs each n-th of them, or the first alone, `make test-all` all."""
+"""Tests of many variants: `make test` runs each n-th of them, or only the first, `make test-all` all."""
 
 from __future__ import annotations
 

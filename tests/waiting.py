@@ -1,4 +1,4 @@
-"""Waiting for conditions, and limits of time, on a machine that others keep busy."""
+"""Waiting for conditions, and limits of time, on a machine that other programs keep busy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 60.0
 
 
 def until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Return as soon as the condition holds; AssertionError where it does not within `seconds` of a quiet machine."""
+    """Return as soon as the condition holds; AssertionError if it does not within `seconds` of a quiet machine."""
     seconds = allowed(seconds)
     deadline = time.monotonic() + seconds
     while not condition():
@@ -23,7 +23,7 @@ def until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
 
 
 def when(condition: Callable[[], object], action: Callable[[], object]) -> threading.Thread:
-    """A thread that acts as soon as the condition holds; never where it does not."""
+    """A thread that acts as soon as the condition holds."""
 
     def act() -> None:
         until(condition)
@@ -35,12 +35,12 @@ def when(condition: Callable[[], object], action: Callable[[], object]) -> threa
 
 
 def allowed(seconds: float) -> float:
-    """What takes `seconds` of a quiet machine may take so many of this one, as busy as it is now."""
+    """Return the seconds that this machine, with its current load, may take for `seconds` of a quiet machine."""
     return seconds * (1 + 3 * _load())
 
 
 def is_busy() -> bool:
-    """True if others want more than this machine's cores: what takes a second alone may meet a limit of five."""
+    """True if programs want more than this machine's cores: work of one second may meet a limit of five."""
     return _load() > 2
 
 

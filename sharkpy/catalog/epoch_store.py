@@ -114,7 +114,7 @@ class EpochStore:
         than `query` knows of or was dropped.
         """
         if to not in self.kept(query.query_id):
-            raise BindError(f"epoch {to.number} is no longer available", sqlstate="22023")
+            raise BindError(f"epoch {to.number} is not available", sqlstate="22023")
         sql = "UPDATE continuous_ SET epoch = ?, offsets = ?, fault = '' WHERE query_id = ? AND epoch = ?"
         offsets = offsets_to_text(to.offsets)
         if not self._file.run(sql, to.number, offsets, query.query_id, query.epoch):

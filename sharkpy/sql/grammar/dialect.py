@@ -143,10 +143,11 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
     def _at_directed_keys(self) -> bool:
         """Return whether parentheses with a direction of a sort key, and without a query, follow."""
         depth = 0
-        for token in self._tokens[self._index :]:
-            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-            if depth == 0 or (depth == 1 and token.token_type in (TokenType.SELECT, *_DIRECTIONS)):
-                return token.token_type in _DIRECTIONS
+        for place in range(self._index, len(self._tokens)):
+            found = self._tokens[place].token_type
+            depth += (found == TokenType.L_PAREN) - (found == TokenType.R_PAREN)
+            if depth == 0 or (depth == 1 and found in (TokenType.SELECT, *_DIRECTIONS)):
+                return found in _DIRECTIONS
         return False
 
     def _parse_order(self, this: Any = None, skip_order_token: bool = False) -> Any:

@@ -32,17 +32,8 @@ from sharkpy.udf.signatures import (
 )
 from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.wide_decimals import is_wide, wide_average, wide_sum
-from sharkpy.values.types import (
-    BIGINT,
-    BOOLEAN,
-    DOUBLE,
-    INTEGER_TYPES,
-    ArrayType,
-    DataType,
-    DecimalType,
-    bounded_decimal,
-    has_map,
-)
+from sharkpy.values.common_types import bounded_decimal
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INTEGER_TYPES, ArrayType, DataType, DecimalType, has_map
 
 _WIDE = DecimalType(38, 0)
 

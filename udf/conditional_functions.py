@@ -8,7 +8,8 @@ from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.function import Failure, NullPolicy, ScalarFunction
 from sharkpy.udf.literals import string_value
 from sharkpy.udf.signatures import Types, all_common, anything, comparable, converts, returns, same_as, takes
-from sharkpy.values.types import BIGINT, BINARY, BOOLEAN, INT, NULL, STRING, DataType, common_type, comparison_type
+from sharkpy.values.common_types import common_type, comparison_type
+from sharkpy.values.types import BIGINT, BINARY, BOOLEAN, INT, NULL, STRING, DataType
 
 
 def _if_arguments(types: Types) -> Types | None:

@@ -7,18 +7,8 @@ text by Python's decimal module (kernel shark_decimal_arithmetic), but only if D
 from __future__ import annotations
 
 from sharkpy.udf.types_duckdb import duckdb_type
-from sharkpy.values.types import (
-    BIGINT,
-    DOUBLE,
-    FLOAT,
-    INT,
-    MAX_PRECISION,
-    SMALLINT,
-    TINYINT,
-    DataType,
-    DecimalType,
-    bounded_decimal,
-)
+from sharkpy.values.common_types import bounded_decimal
+from sharkpy.values.types import BIGINT, DOUBLE, FLOAT, INT, MAX_PRECISION, SMALLINT, TINYINT, DataType, DecimalType
 
 _DECIMALS = {
     TINYINT: DecimalType(3, 0),

@@ -12,7 +12,8 @@ from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.map_functions import map_of_entries
 from sharkpy.udf.ordering import sorted_list
 from sharkpy.udf.signatures import Types, anything, element_type, same_as
-from sharkpy.values.types import BOOLEAN, INT, ArrayType, DataType, MapType, common_type
+from sharkpy.values.common_types import common_type
+from sharkpy.values.types import BOOLEAN, INT, ArrayType, DataType, MapType
 
 VariableRule = Callable[[Types, Sequence[int]], Sequence[Sequence[DataType]] | None]
 """(types of the non-function arguments, number of variables of each function) -> types of the variables of each

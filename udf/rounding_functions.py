@@ -11,6 +11,7 @@ from sharkpy.udf.function import ScalarFunction
 from sharkpy.udf.literals import integer_value
 from sharkpy.udf.signatures import Types, converts, numeric
 from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.common_types import bounded_decimal
 from sharkpy.values.types import (
     BIGINT,
     DOUBLE,
@@ -20,7 +21,6 @@ from sharkpy.values.types import (
     MAX_PRECISION,
     DataType,
     DecimalType,
-    bounded_decimal,
     is_numeric,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.udf.function import ResultRule, TypeRule
+from sharkpy.values.common_types import common_type, comparison_type
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
@@ -18,8 +19,6 @@ from sharkpy.values.types import (
     DataType,
     DecimalType,
     MapType,
-    common_type,
-    comparison_type,
     is_interval,
     is_nested,
     is_numeric,

@@ -16,15 +16,8 @@ from sharkpy.udf.signatures import (
     same_as,
 )
 from sharkpy.udf.types_duckdb import duckdb_type
-from sharkpy.values.types import (
-    INT,
-    NULL,
-    ArrayType,
-    DataType,
-    MapType,
-    StructType,
-    common_type,
-)
+from sharkpy.values.common_types import common_type
+from sharkpy.values.types import INT, NULL, ArrayType, DataType, MapType, StructType
 
 
 def _map_and_key(types: Types) -> Types | None:

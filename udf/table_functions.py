@@ -10,7 +10,8 @@ from sharkpy.udf.json_functions import lower_get_json_object
 from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, converts, kind_of, takes
 from sharkpy.udf.url_functions import lower_parse_url
-from sharkpy.values.types import BIGINT, INT, STRING, ArrayType, DataType, MapType, StructType, common_type
+from sharkpy.values.common_types import common_type
+from sharkpy.values.types import BIGINT, INT, STRING, ArrayType, DataType, MapType, StructType
 
 Columns = Sequence[tuple[str, DataType]]
 

@@ -8,7 +8,8 @@ from sharkpy.udf.function import Lowering, WindowFunction
 from sharkpy.udf.lower import NULLS, OVER
 from sharkpy.udf.signatures import Types, converts, returns, same_as, takes
 from sharkpy.udf.types_duckdb import duckdb_type
-from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, DataType, common_type
+from sharkpy.values.common_types import common_type
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, DataType
 
 
 def _rank(name: str, result: DataType, *, doc: str, answer: str) -> WindowFunction:

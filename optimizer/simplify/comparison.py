@@ -8,17 +8,8 @@ from decimal import Context, Decimal
 from sharkpy.optimizer.function_traits import MIRRORED
 from sharkpy.optimizer.simplify.boolean import NULL_BOOLEAN, unique
 from sharkpy.plan.expr import FALSE, TRUE, Call, Cast, Expr, Literal
-from sharkpy.values.types import (
-    BIGINT,
-    BOOLEAN,
-    INT,
-    INTEGER_TYPES,
-    SMALLINT,
-    TINYINT,
-    DataType,
-    DecimalType,
-    as_decimal,
-)
+from sharkpy.values.common_types import as_decimal
+from sharkpy.values.types import BIGINT, BOOLEAN, INT, INTEGER_TYPES, SMALLINT, TINYINT, DataType, DecimalType
 
 _MOST_COPIED = 8
 """Largest number of nodes of a value that may be computed twice."""

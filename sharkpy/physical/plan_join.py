@@ -34,7 +34,7 @@ from sharkpy.physical.replicate import replicated
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, conjunction, conjuncts
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
 from sharkpy.plan.references import column_ids
-from sharkpy.values.types import comparison_type
+from sharkpy.values.common_types import comparison_type
 
 
 @dataclass(frozen=True, slots=True)

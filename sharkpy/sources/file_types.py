@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.sources.arrow import ChunkedArray, pc
+from sharkpy.values.common_types import as_decimal, fits_decimal, wider_decimal
 from sharkpy.values.nested_arrow import is_list
 from sharkpy.values.types import (
     BIGINT,
@@ -24,12 +25,9 @@ from sharkpy.values.types import (
     DecimalType,
     MapType,
     StructType,
-    as_decimal,
-    fits_decimal,
     from_arrow,
     is_numeric,
     is_string,
-    wider_decimal,
 )
 
 _REALS = (FLOAT, DOUBLE)

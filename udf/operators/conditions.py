@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.signatures import Types, comparable, converts, returns, takes
-from sharkpy.values.types import BOOLEAN, DataType, common_type
+from sharkpy.values.common_types import common_type
+from sharkpy.values.types import BOOLEAN, DataType
 
 
 def _comparison(name: str, *signs: str, doc: str, example: str) -> ScalarFunction:

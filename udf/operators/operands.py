@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sharkpy.udf.signatures import Types
-from sharkpy.values.types import DOUBLE, NULL, DataType, DecimalType, as_decimal, common_type, is_numeric, is_string
+from sharkpy.values.common_types import as_decimal, common_type
+from sharkpy.values.types import DOUBLE, NULL, DataType, DecimalType, is_numeric, is_string
 
 
 def numbers(types: Types) -> Types | None:

@@ -28,7 +28,8 @@ from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.plan.expr import Alias, ColumnRef
 from sharkpy.plan.logical import Given, LogicalPlan, Project
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.values.types import StructType, common_type
+from sharkpy.values.common_types import common_type
+from sharkpy.values.types import StructType
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,8 @@ from sharkpy.plan.expr import Call, Expr, Lambda, LambdaVariable
 from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.udf.higher_order_functions import INDEX, HigherOrderFunction
-from sharkpy.values.types import INT, DataType, common_type
+from sharkpy.values.common_types import common_type
+from sharkpy.values.types import INT, DataType
 
 if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder

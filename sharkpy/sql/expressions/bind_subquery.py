@@ -12,7 +12,8 @@ from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.values.types import DataType, comparison_type
+from sharkpy.values.common_types import comparison_type
+from sharkpy.values.types import DataType
 
 if TYPE_CHECKING:
     from sharkpy.sql.context import Context

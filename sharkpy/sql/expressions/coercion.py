@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from sharkpy.plan.expr import Call, Cast, Expr, Literal, PythonValue
+from sharkpy.values.common_types import as_decimal, common_type, comparison_type, fits_decimal
 from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
@@ -24,10 +25,6 @@ from sharkpy.values.types import (
     DecimalType,
     StructType,
     VarcharType,
-    as_decimal,
-    common_type,
-    comparison_type,
-    fits_decimal,
     is_numeric,
     is_string,
 )

@@ -15,7 +15,8 @@ from sharkpy.plan.query_table import QueryTable, RecursiveTable
 from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.context import BoundCte, Context, Cte
 from sharkpy.sql.expressions.bind_subquery import cast_output
-from sharkpy.values.types import NULL, STRING, DataType, Field, Schema, common_type, is_interval
+from sharkpy.values.common_types import common_type
+from sharkpy.values.types import NULL, STRING, DataType, Field, Schema, is_interval
 
 _CACHE = ("shark.cache", CacheMode.MEMORY_ONLY.value)
 

@@ -15,7 +15,8 @@ from sharkpy.sql.expressions.bind_subquery import cast_output
 from sharkpy.sql.queries.bind_limit import bind_limit
 from sharkpy.sql.queries.ordering import bind_ordering, order
 from sharkpy.sql.scope import Scope, relation_scope
-from sharkpy.values.types import BOOLEAN, INT, common_type
+from sharkpy.values.common_types import common_type
+from sharkpy.values.types import BOOLEAN, INT
 
 _ORDERING = ("order", "sort", "cluster", "distribute", "limit", "offset")
 _MAX_JOINS = 200

@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 from sharkpy.columnar import encodings
 from sharkpy.columnar.block import Block, encode_block
 from sharkpy.columnar.bounds import ByteBounds, NumberBounds
-from sharkpy.columnar.distinct_sets import DistinctSets, distinct_sets
 from sharkpy.columnar.profile import ColumnProfile
 from sharkpy.columnar.pruning import And, Compare, InSet, LikePrefix, Mapped, Predicate, prune
-from sharkpy.columnar.statistics import ColumnTable, StatisticsTable
+from sharkpy.columnar.statistics_table import ColumnTable, StatisticsTable
+from sharkpy.columnar.value_sets import DistinctSets, distinct_sets
 from sharkpy.values import types as t
 
 Row = dict[str, str | int | float]

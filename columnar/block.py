@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import CorruptionError, ResourceError
-from sharkpy.columnar import block_file, encodings
+from sharkpy.columnar import arrow_buffers, block_file, encodings
 from sharkpy.columnar.block_file import BlockFile, SerializedBlock, StoredColumn
-from sharkpy.columnar.column_statistics import ColumnStatistics, column_statistics
+from sharkpy.columnar.column_statistics import ColumnStatistics, PackedStatistics, column_statistics
 from sharkpy.columnar.encoded_column import DictionaryForm, EncodedColumn, ScanForm
-from sharkpy.columnar.packed_statistics import PackedStatistics
 from sharkpy.columnar.profile import ColumnProfile
+from sharkpy.values import types as t
 from sharkpy.values.nested_arrow import cast_column
 from sharkpy.values.types import DataType, Schema, is_string, to_arrow
 
@@ -236,3 +239,57 @@ class Block:
 
 def _corrupt(path: str, fact: str) -> CorruptionError:
     return CorruptionError.of_block(Path(path).name.removesuffix(".arrow"), f"damaged: {fact}")
+
+
+Array = npt.NDArray[Any]
+_ENCODING = "plain"
+
+
+def encode_arrays(arrays: Mapping[str, Array]) -> EncodedBlock:
+    """Encode one-dimensional `arrays` by name as a block. Only `StoredArrays` reads it."""
+    columns, statistics = {}, []
+    for name, array in arrays.items():
+        columns[name] = _encode(array)
+        statistics.append((name, ColumnStatistics(t.TINYINT, 0, 0, size_bytes=array.nbytes)))
+    return EncodedBlock.of(block_file.serialize(0, columns, statistics), columns)
+
+
+def _encode(array: Array) -> EncodedColumn:
+    if array.ndim != 1 or array.dtype.hasobject:
+        raise TypeError(f"an array of {array.ndim} dimensions of {array.dtype} cannot be stored")
+    values = np.ascontiguousarray(array).view(np.uint8) if array.size else np.empty(0, np.uint8)
+    described = json.dumps(np.lib.format.dtype_to_descr(array.dtype))
+    return EncodedColumn(
+        _ENCODING,
+        t.TINYINT,
+        len(values),
+        {"dtype": described},
+        {"values": arrow_buffers.bytes_part(arrow_buffers.buffer_of(values))},
+    )
+
+
+class StoredArrays(Mapping[str, Array]):
+    """The arrays of a block, mapped and read-only. Reading a damaged array raises CorruptionError."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+
+    def __getitem__(self, name: str) -> Array:
+        column = self._block.stored(name)
+        descr = json.loads(str(column.params["dtype"]))
+        dtype = np.lib.format.descr_to_dtype(_tuples(descr))
+        stored: pa.Buffer = arrow_buffers.buffer(column.parts["values"], 1)
+        return np.frombuffer(memoryview(stored), dtype=dtype) if stored.size else np.empty(0, dtype)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._block.names)
+
+    def __len__(self) -> int:
+        return len(self._block.names)
+
+
+def _tuples(descr: Any) -> Any:
+    """Convert JSON's lists to NumPy's description of fields: a list of tuples, with a tuple for each shape."""
+    if not isinstance(descr, list):
+        return descr
+    return [(name, _tuples(kind), *map(tuple, shape)) for name, kind, *shape in descr]

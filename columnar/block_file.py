@@ -22,10 +22,17 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from sharkpy.columnar import parts
-from sharkpy.columnar.column_statistics import ColumnStatistics
+from sharkpy.columnar import arrow_buffers
+from sharkpy.columnar.column_statistics import (
+    RECORD,
+    Array,
+    ColumnStatistics,
+    PackedStatistics,
+    index_in_directory,
+    name_hash,
+    texts_of,
+)
 from sharkpy.columnar.encoded_column import EncodedColumn
-from sharkpy.columnar.packed_statistics import RECORD, Array, PackedStatistics, hash_of, place_of, texts_of
 from sharkpy.values.type_parser import parse_type, type_text
 from sharkpy.values.types import DataType
 
@@ -96,7 +103,7 @@ class BlockFile:
         self._directory: Array = np.frombuffer(memoryview(self._records), RECORD)
 
     def __contains__(self, name: str) -> bool:
-        return place_of(self._directory, name) is not None
+        return index_in_directory(self._directory, name) is not None
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all columns. This reads all layouts."""
@@ -104,7 +111,7 @@ class BlockFile:
 
     def column(self, name: str) -> StoredColumn:
         """Return a column. Only its layout is verified. Raise KeyError if the block has no such column."""
-        place = place_of(self._directory, name)
+        place = index_in_directory(self._directory, name)
         layout = None if place is None else self._layout(place)
         if layout is None or layout["name"] != name:
             raise KeyError(name)
@@ -135,7 +142,7 @@ def serialize(
     out = _Pieces()
     places = [_put_parts(column, out) for column in columns.values()]
     directory = np.zeros(len(columns), RECORD)
-    directory["name"] = [hash_of(name) for name in columns]
+    directory["name"] = [name_hash(name) for name in columns]
     directory["size_bytes"] = [column.size_bytes for column in columns.values()]
     layouts = [_layout_text(name, column, places[index]) for index, (name, column) in enumerate(columns.items())]
     texts = texts_of(statistics)
@@ -247,7 +254,7 @@ def _chunks(part: Any) -> list[pa.Buffer]:
     """The bytes of a part, which may be a chunked array."""
     arrays = part.chunks if isinstance(part, pa.ChunkedArray) else [part]
     width = part.type.bit_width // 8
-    return [parts.buffer(one, 1).slice(one.offset * width, len(one) * width) for one in arrays if len(one)]
+    return [arrow_buffers.buffer(one, 1).slice(one.offset * width, len(one) * width) for one in arrays if len(one)]
 
 
 def _layout(column: EncodedColumn, places: Any) -> dict[str, object]:

@@ -33,7 +33,7 @@ def this_executor() -> ExecutorProcess:
     return ExecutorProcess(os.getpid(), socket.gethostname())
 
 
-def is_beside(host: str) -> bool:
+def is_same_host(host: str) -> bool:
     """Return whether this process can map files in the memory of `host`. "" is the machine of the driver and
     its tasks.
     """

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sharkpy.columnar import kernels, parts
-from sharkpy.columnar.distinct_sketch import INDEX_BITS, estimate, no_hashes, registers_of
+from sharkpy.columnar import arrow_buffers, kernels
 from sharkpy.columnar.domain import Domain, domain_of
+from sharkpy.columnar.value_sets import INDEX_BITS, estimate, no_hashes, registers_of
 from sharkpy.values import types as t
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -68,7 +68,7 @@ class ColumnProfile:
 
     def validity(self) -> dict[str, pa.Array[Any]]:
         """The part "validity" of the column, or no part if it has no nulls."""
-        return parts.validity_part(self.array) if self.null_count else {}
+        return arrow_buffers.validity_part(self.array) if self.null_count else {}
 
     @cached_property
     def plain_bytes(self) -> int:
@@ -93,9 +93,9 @@ class ColumnProfile:
 
     @cached_property
     def integers(self) -> IntegerProfile | None:
-        if not parts.is_integral(self.dtype) or self.num_valid == 0:
+        if not arrow_buffers.is_integral(self.dtype) or self.num_valid == 0:
             return None
-        values = parts.integers_of(self.filled, self.dtype)
+        values = arrow_buffers.integers_of(self.filled, self.dtype)
         if values is None:
             return None
         found = kernels.profile_integers(values)
@@ -119,7 +119,7 @@ class ColumnProfile:
         base, top = integers.low, spread // factor
         if integers.low >= 0 and integers.low % factor == 0:
             zero_top = integers.high // factor
-            if parts.code_width(zero_top) == parts.code_width(top):
+            if arrow_buffers.code_width(zero_top) == arrow_buffers.code_width(top):
                 base, top = _BASE_ZERO, zero_top
         return Narrowing(base, factor, top)
 
@@ -127,7 +127,7 @@ class ColumnProfile:
     def codes(self) -> Array | None:
         """The narrow codes, or None if they need more than 32 bits."""
         narrowing, integers = self.narrowing, self.integers
-        if narrowing is None or integers is None or (width := parts.code_width(narrowing.top)) is None:
+        if narrowing is None or integers is None or (width := arrow_buffers.code_width(narrowing.top)) is None:
             return None
         out = np.empty(self.num_rows, width)
         if narrowing.factor == 1:
@@ -144,7 +144,7 @@ class ColumnProfile:
         if self.dtype == t.FLOAT:
             return self.filled.view(pa.int32())
         if self.integers is not None and isinstance(self.dtype, t.DecimalType):
-            return parts.part(self.integers.values)
+            return arrow_buffers.part(self.integers.values)
         return self.filled
 
     @cached_property
@@ -195,7 +195,7 @@ class ColumnProfile:
         """Number of distinct values, and the smallest hashes of all rows' numbers."""
         if self.codes is not None and self.narrowing is not None:
             return _count_by_hash(self.codes, self.narrowing.base, self.narrowing.factor)
-        return _count_by_hash(parts.view(self.physical, f"i{self.physical.type.bit_width // 8}"), 0, 1)
+        return _count_by_hash(arrow_buffers.view(self.physical, f"i{self.physical.type.bit_width // 8}"), 0, 1)
 
     @cached_property
     def sketch(self) -> Array | None:
@@ -220,7 +220,7 @@ class ColumnProfile:
             return None
         else:
             values = self.dictionary[1]
-            kernels.hash_numbers(parts.view(values, f"i{values.type.bit_width // 8}"), 0, 1, INDEX_BITS, least)
+            kernels.hash_numbers(arrow_buffers.view(values, f"i{values.type.bit_width // 8}"), 0, 1, INDEX_BITS, least)
         return registers_of(least)
 
     @cached_property
@@ -246,26 +246,26 @@ def build_dictionary(values: pa.Array[Any]) -> tuple[Array, pa.Array[Any]]:
 def sorted_dictionary(encoded: pa.DictionaryArray[Any, Any]) -> tuple[Array, pa.Array[Any]]:
     """Return (codes, sorted dictionary) of a dictionary array without nulls, without its unused values."""
     distinct = encoded.dictionary.dictionary_encode()
-    indices = parts.view(encoded.indices, f"i{encoded.indices.type.bit_width // 8}")
-    used = np.unique(parts.view(distinct.indices, "i4")[np.flatnonzero(np.bincount(indices))])
-    values = distinct.dictionary.take(parts.part(used))
+    indices = arrow_buffers.view(encoded.indices, f"i{encoded.indices.type.bit_width // 8}")
+    used = np.unique(arrow_buffers.view(distinct.indices, "i4")[np.flatnonzero(np.bincount(indices))])
+    values = distinct.dictionary.take(arrow_buffers.part(used))
     order = pc.array_sort_indices(values)
-    rank = np.empty(len(order), parts.code_width(len(order)))
-    rank[parts.view(order, "u8")] = np.arange(len(order), dtype=rank.dtype)
+    rank = np.empty(len(order), arrow_buffers.code_width(len(order)))
+    rank[arrow_buffers.view(order, "u8")] = np.arange(len(order), dtype=rank.dtype)
     places = np.zeros(len(distinct.dictionary), rank.dtype)
     places[used] = rank
-    return places[parts.view(distinct.indices, "i4")][indices], values.take(order)
+    return places[arrow_buffers.view(distinct.indices, "i4")][indices], values.take(order)
 
 
 def _lengths(values: pa.Array[Any]) -> Array:
     """Return the bytes of each string."""
     strings: Any = values
-    return parts.view(pc.binary_length(strings), "i4")
+    return arrow_buffers.view(pc.binary_length(strings), "i4")
 
 
 def _string_parts(values: pa.Array[Any]) -> tuple[Array, Array]:
     """Return offsets and bytes of an array of strings."""
-    offsets, data = parts.buffer(values, 1), parts.buffer(values, 2)
+    offsets, data = arrow_buffers.buffer(values, 1), arrow_buffers.buffer(values, 2)
     starts = np.frombuffer(memoryview(offsets), np.int32)[values.offset : values.offset + len(values) + 1]
     return starts, np.frombuffer(memoryview(data) if data.size else b"\0", np.uint8)
 

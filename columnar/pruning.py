@@ -1,8 +1,4 @@
-"""Pruning: find the blocks in which a predicate may select rows, over the statistics of all blocks at once.
-
-Three-valued logic with two masks: a predicate evaluates to (may be true for some row, may be false for some row). NULL
-is neither. So NOT swaps the two masks, and a block stays if "true" is possible.
-"""
+"""Predicates that pruning understands. Values are Python values of the logical type of the other side."""
 
 from __future__ import annotations
 
@@ -11,30 +7,88 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from sharkpy.columnar.bounds import Bounds, ByteBounds, Mask, NumberBounds
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of, to_domain
 from sharkpy.columnar.monotone import Monotone, monotone
-from sharkpy.columnar.predicate import (
-    NEGATED,
-    And,
-    Compare,
-    InSet,
-    IsNotNull,
-    IsNull,
-    LikePrefix,
-    Mapped,
-    Not,
-    Operator,
-    Or,
-    Predicate,
-    Unknown,
-)
 from sharkpy.columnar.statistics_table import ColumnTable, StatisticsTable
 from sharkpy.values import types as t
+
+Operator = Literal["=", "<>", "<", "<=", ">", ">="]
+NEGATED: dict[Operator, Operator] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A monotone function of a column in place of a column; see the table in `sharkpy.columnar.monotone`.
+
+    `argument` is the target type of "cast", the length of "substr" (from 1), the unit of "date_trunc". With a function
+    that is not in the table, the predicate is unknown.
+    """
+
+    function_name: str
+    column: str
+    argument: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    column: str | Mapped
+    op: Operator
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class InSet:
+    """column IN (values). With None among the values, a miss is NULL."""
+
+    column: str | Mapped
+    values: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LikePrefix:
+    """Exactly `column LIKE 'prefix%'`, with a literal prefix."""
+
+    column: str | Mapped
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    column: str | Mapped
+
+
+@dataclass(frozen=True, slots=True)
+class IsNotNull:
+    column: str | Mapped
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    operands: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    operands: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A predicate that pruning does not understand."""
+
+
+Predicate = Compare | InSet | LikePrefix | IsNull | IsNotNull | And | Or | Not | Unknown
+
 
 __all__ = [
     "And",

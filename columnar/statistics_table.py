@@ -8,12 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sharkpy.columnar import distinct_sketch
+from sharkpy.columnar import value_sets
 from sharkpy.columnar.bounds import Bounds, ByteBounds, Mask, NumberBounds, concat_bounds, is_whole, word_arrays
-from sharkpy.columnar.column_statistics import ColumnStatistics
-from sharkpy.columnar.distinct_sets import DistinctSets, distinct_sets, sets_by_block
-from sharkpy.columnar.distinct_sketch import registers_of_values
+from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics, PackedStatistics, column_statistics
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of, from_domain
+from sharkpy.columnar.value_sets import DistinctSets, distinct_sets, registers_of_values, sets_by_block
 from sharkpy.values import types as t
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -222,7 +221,7 @@ def _count_distinct(column: ColumnTable) -> int:
     counts, valid = column.num_distinct[live], column.valid_counts[live]
     if (has_set | column.sketched[live]).all() and column.registers is not None:
         registers = np.maximum(column.registers, registers_of_values(column.sets.values, column.dtype))
-        estimate = distinct_sketch.estimate(registers)
+        estimate = value_sets.estimate(registers)
         # Blocks without common values: the sum of their counts is more exact than a sketch.
         return int(counts.sum() if estimate > _DISJOINT * counts.sum() else max(counts.max(), estimate))
     if counts.sum() > _DISJOINT * valid.sum():
@@ -338,3 +337,14 @@ def take_blocks(column: ColumnTable, positions: Array) -> ColumnTable:
 
 def _merged(registers: Sequence[Array]) -> Array | None:
     return np.maximum.reduce(registers) if registers else None
+
+
+__all__ = [
+    "BlockStatistics",
+    "ColumnStatistics",
+    "ColumnTable",
+    "PackedStatistics",
+    "StatisticsAnswer",
+    "StatisticsTable",
+    "column_statistics",
+]

@@ -1,20 +1,25 @@
-"""The block store of a session, which keeps its blocks under a hard limit of shared memory."""
+"""The block store of a session, which keeps its blocks under a hard limit of shared memory and repairs lost or
+damaged copies.
+"""
 
 from __future__ import annotations
 
 import threading
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sharkpy.columnar import store_folder
+import pyarrow as pa
+
+from sharkpy.base.errors import CorruptionError, WorkersDiedError
+from sharkpy.columnar import block_folders
+from sharkpy.columnar.block import Block
 from sharkpy.columnar.block_cache import BlockMissingError, forget_block, open_block
+from sharkpy.columnar.block_folders import OwnedFolder, sweep_orphans
 from sharkpy.columnar.block_writer import BlockWriter
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.mending import mapped, mended
-from sharkpy.columnar.store_folder import OwnedFolder, sweep_orphans
 
 __all__ = [
     "BlockMissingError",
@@ -93,10 +98,10 @@ class BlockStore:
         """Add durable blocks of an earlier session. Return their handles with their places in this store."""
         restored = []
         for handle in handles:
-            path = str(Path(self._memory.path, handle.block_id + store_folder.SUFFIX))
+            path = str(Path(self._memory.path, handle.block_id + block_folders.SUFFIX))
             if handle.durable_path is None:
                 raise BlockMissingError(f'block "{handle.block_id}" has no durable copy')
-            store_folder.link(handle.durable_path, path)
+            block_folders.link(handle.durable_path, path)
             restored.append(replace(handle, memory_path=path))
         self.adopt(restored)
         return tuple(restored)
@@ -114,11 +119,11 @@ class BlockStore:
         with self._lock:
             for block_id in block_ids:
                 handle = self._blocks.pop(block_id, None)
-                name = block_id + store_folder.SUFFIX
-                store_folder.remove(str(Path(self._memory.path, name)))
-                store_folder.remove(str(Path(self._local.path, name)))
+                name = block_id + block_folders.SUFFIX
+                block_folders.remove(str(Path(self._memory.path, name)))
+                block_folders.remove(str(Path(self._local.path, name)))
                 if durable and handle is not None and handle.durable_path is not None:
-                    store_folder.remove(handle.durable_path)
+                    block_folders.remove(handle.durable_path)
                 forget_block(block_id)
 
     def retire(self, handles: Iterable[BlockHandle], *, durable: bool = False) -> None:
@@ -160,12 +165,12 @@ class BlockStore:
         if known is handle:
             self.release([handle.block_id], durable=durable)
         elif known is None and durable and handle.durable_path is not None:
-            store_folder.remove(handle.durable_path)
+            block_folders.remove(handle.durable_path)
 
     def mend(self, handle: BlockHandle) -> bool:
         """Restore a block's copies from an intact one. Return False if there is none."""
         with self._lock:
-            return mended(handle, self.rewrite)
+            return repair_copies(handle, self.rewrite)
 
     def rewrite(self, handle: BlockHandle, content: memoryview) -> None:
         """Write the rebuilt bytes of a block to the files of its handle. Raise ResourceError if there is no room."""
@@ -181,24 +186,24 @@ class BlockStore:
     def rewrite_from(self, handle: BlockHandle, made: BlockHandle) -> None:
         """Write the bytes of the block `made`, which holds the same rows, to the files of `handle`."""
         path = made.durable_path if made.durable_path and (made.host or not made.memory_path) else made.memory_path
-        self.rewrite(handle, mapped(path))
+        self.rewrite(handle, mapped_bytes(path))
 
     def claim(self, prefix: str) -> None:
-        """Allow writers with `prefix` to store blocks, until `release_untold`."""
-        store_folder.make_claim(self._local.path, prefix)
+        """Allow writers with `prefix` to store blocks, until `release_unreported`."""
+        block_folders.make_claim(self._local.path, prefix)
 
-    def release_untold(self, prefix: str, told: Iterable[BlockHandle], durable_dir: str | None) -> None:
+    def release_unreported(self, prefix: str, told: Iterable[BlockHandle], durable_dir: str | None) -> None:
         """Remove blocks of the writers with `prefix` that no task reported: the task failed, or another attempt was
         faster.
 
         Tasks that are still writing remove their blocks themselves.
         """
-        store_folder.drop_claim(self._local.path, prefix)
+        block_folders.drop_claim(self._local.path, prefix)
         known = {handle.block_id for handle in told}
         for folder in filter(None, (self._memory.path, self._local.path, durable_dir)):
-            for path in Path(folder).glob(f"{prefix}*{store_folder.SUFFIX}"):
-                if path.name.removesuffix(store_folder.SUFFIX) not in known:
-                    store_folder.remove(str(path))
+            for path in Path(folder).glob(f"{prefix}*{block_folders.SUFFIX}"):
+                if path.name.removesuffix(block_folders.SUFFIX) not in known:
+                    block_folders.remove(str(path))
 
     def enforce_limit(self) -> list[str]:
         """Evict the least recently used blocks until memory is within its limit. Return their ids."""
@@ -213,10 +218,10 @@ class BlockStore:
         most = self.memory_limit - size_bytes
         with self._lock:
             self._release_unused()
-            used = store_folder.counted_bytes(self._memory.path, most)
+            used = block_folders.counted_bytes(self._memory.path, most)
             if used <= most:
                 return evicted
-            used -= store_folder.remove_abandoned(self._memory.path)
+            used -= block_folders.remove_abandoned(self._memory.path)
             for block_id in list(self._blocks):
                 if used <= most:
                     break
@@ -234,10 +239,10 @@ class BlockStore:
     def usage(self) -> StoreUsage:
         with self._lock:
             self._release_unused()
-            store_folder.remove_abandoned(self._memory.path)
+            block_folders.remove_abandoned(self._memory.path)
             return StoreUsage(
-                store_folder.used_bytes(self._memory.path),
-                store_folder.used_bytes(self._local.path),
+                block_folders.used_bytes(self._memory.path),
+                block_folders.used_bytes(self._local.path),
                 self.memory_limit,
                 len(self._blocks),
                 self._num_evicted,
@@ -249,7 +254,7 @@ class BlockStore:
             self._release_unused()
             for handle in self._retired.values():
                 if handle.durable_path is not None:
-                    store_folder.remove(handle.durable_path)
+                    block_folders.remove(handle.durable_path)
             for block_id in self._blocks:
                 forget_block(block_id)
             self._blocks.clear()
@@ -264,8 +269,54 @@ class BlockStore:
         target = handle.durable_path
         if target is None or not Path(target).exists():
             target = str(Path(self._local.path, Path(path).name))
-            store_folder.write_file(target, mapped(path))
+            block_folders.write_file(target, mapped_bytes(path))
         # If the link fails, the block stays in memory. Its copy is removed with it, or is used the next time.
-        store_folder.link(target, path)
+        block_folders.link(target, path)
         forget_block(handle.block_id)
         return handle.size_bytes
+
+
+Rewrite = Callable[[BlockHandle, memoryview], None]
+"""Writes the bytes of a block to the files of its handle."""
+
+
+def repair_copies(handle: BlockHandle, rewrite: Rewrite) -> bool:
+    """Restore a block's copies from an intact one. Return False if there is none."""
+    paths = _paths(handle)
+    whole = [path for path in paths if _is_whole(path, handle)]
+    if whole and len(whole) < len(paths):
+        rewrite(handle, mapped_bytes(whole[0]))
+    elif not whole:
+        forget_block(handle.block_id)
+    return bool(whole)
+
+
+def is_caused_by_damage(error: BaseException, handles: Iterable[BlockHandle]) -> bool:
+    """Return whether a job that reads these blocks failed because of lost or damaged blocks.
+
+    Reading a truncated mapped file kills the worker without a message. So if workers died, the blocks are checked.
+    """
+    if isinstance(error, WorkersDiedError):
+        return not all(_is_whole(path, handle) for handle in handles for path in _paths(handle))
+    return isinstance(error, CorruptionError) and error.block_id is not None
+
+
+def mapped_bytes(path: str) -> memoryview:
+    """Return the bytes of a file, mapped as long as the view lives."""
+    with pa.memory_map(path, "r") as file:
+        return memoryview(file.read_buffer(file.size())).cast("B")
+
+
+def _paths(handle: BlockHandle) -> list[str]:
+    # Each host checks its own memory.
+    memory_path = "" if handle.host else handle.memory_path
+    return [path for path in (memory_path, handle.durable_path) if path]
+
+
+def _is_whole(path: str, handle: BlockHandle) -> bool:
+    try:
+        block = Block.open(path)
+        block.verify()
+    except (OSError, CorruptionError):
+        return False
+    return block.num_rows == handle.num_rows

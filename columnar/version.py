@@ -14,11 +14,11 @@ import numpy as np
 import xxhash
 
 from sharkpy.base.errors import CorruptionError, ExecutionError
-from sharkpy.base.locations import Locations
-from sharkpy.columnar import folder_use, store_folder
+from sharkpy.base.uri import Locations
+from sharkpy.columnar import block_folders
 from sharkpy.columnar.block import Block
+from sharkpy.columnar.column_statistics import PackedStatistics
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.packed_statistics import PackedStatistics
 from sharkpy.columnar.statistics_table import BlockFigures, StatisticsTable
 from sharkpy.values.type_parser import parse_type, type_text
 from sharkpy.values.types import Field, Schema
@@ -227,25 +227,25 @@ class VersionStore:
         temporary = f"{path}.{os.getpid()}.tmp"
         try:
             Path(self.directory).mkdir(parents=True, exist_ok=True)
-            store_folder.write_file(temporary, memoryview(text.encode()), sync=is_synced)
+            block_folders.write_file(temporary, memoryview(text.encode()), sync=is_synced)
             path.hardlink_to(temporary)
             if is_synced:
-                store_folder.sync_directory(self.directory)
+                block_folders.sync_directory(self.directory)
         except FileExistsError:
             raise ExecutionError(f"version {version.sequence} is already published", sqlstate="40001") from None
         except OSError as error:
-            raise store_folder.storage_error(str(path), error) from None
+            raise block_folders.storage_error(str(path), error) from None
         finally:
-            store_folder.remove(temporary)
+            block_folders.remove(temporary)
         for sequence in self._sequences()[:-_KEPT_MANIFESTS]:
-            store_folder.remove(str(self._path(sequence)))
+            block_folders.remove(str(self._path(sequence)))
 
     def sync(self) -> None:
         """Sync the newest manifest. Until then, a power loss may leave the previous one, or one that is not whole."""
         sequence = self.latest_sequence()
         if sequence is not None:
-            store_folder.sync_file(str(self._path(sequence)))
-            store_folder.sync_directory(self.directory)
+            block_folders.sync_file(str(self._path(sequence)))
+            block_folders.sync_directory(self.directory)
 
     def latest_sequence(self) -> int | None:
         """Return the sequence number of the newest manifest, without reading it."""
@@ -283,15 +283,15 @@ class VersionStore:
             if content["format"] == _FORMAT:
                 needed.update(block["block_id"] for block in content["blocks"])
             else:
-                store_folder.remove(str(self._path(sequence)))
+                block_folders.remove(str(self._path(sequence)))
         removed = []
         for entry in list(os.scandir(self.directory)):
-            block_id = entry.name.removesuffix(store_folder.SUFFIX)
-            is_unfinished = (entry.name.startswith(".") and entry.name != folder_use.NAME) or entry.name.endswith(
+            block_id = entry.name.removesuffix(block_folders.SUFFIX)
+            is_unfinished = (entry.name.startswith(".") and entry.name != block_folders.NAME) or entry.name.endswith(
                 ".tmp"
             )
-            if is_unfinished or (entry.name.endswith(store_folder.SUFFIX) and block_id not in needed):
-                store_folder.remove(entry.path)
+            if is_unfinished or (entry.name.endswith(block_folders.SUFFIX) and block_id not in needed):
+                block_folders.remove(entry.path)
                 removed.append(block_id)
         return removed
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy import errors
+from sharkpy.base.errors import SQLSTATES
 from sharkpy.base.settings import Setting
-from sharkpy.base.settings.table import SUBJECTS as SUBJECTS_OF_SETTINGS
-from sharkpy.base.sqlstates import SQLSTATES
+from sharkpy.base.settings.conf import SUBJECTS as SUBJECTS_OF_SETTINGS
 from sharkpy.sql.forms import SUBJECTS, StatementForm
 from sharkpy.sql.statements.refused_statements import REFUSED
 from sharkpy.udf import registry

@@ -7,7 +7,7 @@ from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.optimizer.statistics import StatisticsProvider
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import LEFT_ONLY_JOINS, Join, LogicalPlan, SameColumns
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 
 _NO_IDS: frozenset[int] = frozenset()
 

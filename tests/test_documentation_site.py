@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from sharkpy import errors
+from sharkpy.base.errors import SQLSTATES
 from sharkpy.base.settings import SETTINGS
-from sharkpy.base.sqlstates import SQLSTATES
 from sharkpy.sql.forms import FORMS
 from sharkpy.udf import registry
 

@@ -16,7 +16,7 @@ from sharkpy.base.endpoint import check_endpoint
 from sharkpy.base.errors import SharkError
 from sharkpy.base.secrets import names_secret, redacted
 from sharkpy.base.uri import scheme_of
-from sharkpy.catalog.pattern import matches
+from sharkpy.base.wildcards import name_matches
 from sharkpy.sources.csv_files.dialect import found_dialect
 from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.storage.errors import StoreName, storage_failure
@@ -129,8 +129,8 @@ SLOW: dict[str, Callable[[], object]] = {
     "commas in to_number": lambda: to_number("1", "9" + "," * MANY),
     "groups in to_number": lambda: to_number("1," * 18 + "x", "9" + ",9" * 37),
     "keys in parse_url": lambda: parse_url("http://a/?" + "k" * MANY, "QUERY", "k" * (MANY // 2)),
-    "stars in SHOW": lambda: matches("a" * 128 + "b", "*a" * 100),
-    "a long pattern in SHOW": lambda: matches("a" * 128, "*a" * MANY),
+    "stars in SHOW": lambda: name_matches("a" * 128 + "b", "*a" * 100),
+    "a long pattern in SHOW": lambda: name_matches("a" * 128, "*a" * MANY),
     "stars in metadata": lambda: name_test("%a" * 100)("a" * 128 + "b"),
     "quotes in a script": lambda: split_statements("'" + "\\'" * MANY),
     "codes in a failure of storage": lambda: _storage_failure("<Code>" * MANY + "(code: " * MANY),

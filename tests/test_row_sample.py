@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sharkpy.plan.row_sample import RowSample
+from sharkpy.plan.logical import RowSample
 
 
 def test_the_same_rows_each_time_however_they_come_in_batches() -> None:

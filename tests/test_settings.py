@@ -11,7 +11,7 @@ from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError, SharkError
 from sharkpy.base.secrets import names_secret
 from sharkpy.base.settings import SETTINGS, Conf, Setting, is_address, is_guarded
-from sharkpy.base.settings.table import setting_like
+from sharkpy.base.settings.conf import setting_like
 from sharkpy.session.defaults import setting_key
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sharkpy.base import apart
+from sharkpy.base import subprocess_call
 from sharkpy.udf.sketch_checks import is_hll, is_theta
 
 
@@ -108,7 +108,7 @@ def union_sketches(family: str, sketches: Iterable[bytes]) -> bytes | None:
     with _reading(family, *parts):
         if family != CPC:
             return _union(family, parts)
-        (found,) = apart.call(f"{__name__}:union_apart", parts, cpu_seconds=_CPU_SECONDS)
+        (found,) = subprocess_call.call(f"{__name__}:union_apart", parts, cpu_seconds=_CPU_SECONDS)
         return found
 
 
@@ -138,7 +138,7 @@ def estimate_bounds(family: str, sketch: bytes, deviations: int) -> list[float]:
     with _reading(family, sketch):
         if family != CPC:
             return _bounds(family, sketch, deviations)
-        (found,) = apart.call(f"{__name__}:bounds_apart", sketch, deviations, cpu_seconds=_CPU_SECONDS)
+        (found,) = subprocess_call.call(f"{__name__}:bounds_apart", sketch, deviations, cpu_seconds=_CPU_SECONDS)
         return list(_BOUNDS.unpack(found))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sharkpy.base.errors import ParseError, SharkError, TypeMismatchError
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.java_datetime import has_zone

@@ -13,9 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ExecutionError
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting, whole_number
 
 _NAME = re.compile(r"[a-zA-Z0-9_\-:\s]+")
 _INDEX = re.compile(r"\[(\d++|\*)\]", re.ASCII)

@@ -11,31 +11,19 @@ import pyarrow as pa
 
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.columnar.encoded_column import Codec, EncodedColumn, ScanForm
-from sharkpy.columnar.encodings import (
-    bit_packed,
-    block,
-    boolean,
-    constant,
-    delta,
-    dictionary,
-    matrix,
-    narrow,
-    plain,
-    run_length,
-    scaled,
-)
+from sharkpy.columnar.encodings import block, dictionary, integers, matrix, runs, scaled, uncompressed
 from sharkpy.columnar.profile import ColumnProfile
 
 # If costs are equal, the first codec wins: codecs that are scanned as stored come first.
 CODECS: tuple[Codec, ...] = (
-    constant.CODEC,
-    boolean.CODEC,
-    narrow.CODEC,
+    runs.CONSTANT,
+    uncompressed.BOOLEAN,
+    integers.NARROW,
     dictionary.CODEC,
-    plain.CODEC,
-    bit_packed.CODEC,
-    run_length.CODEC,
-    delta.CODEC,
+    uncompressed.PLAIN,
+    integers.BIT_PACKED,
+    runs.RUN_LENGTH,
+    integers.DELTA,
     scaled.CODEC,
     block.CODEC,
     matrix.CODEC,
@@ -56,7 +44,7 @@ def encode(profile: ColumnProfile, force_encoding: str = "") -> EncodedColumn:
     for codec in _by_cost(profile):
         if (encoded := codec.encode(profile)) is not None:
             return encoded
-    return plain.encode_array(profile.array, profile.dtype)
+    return uncompressed.encode_array(profile.array, profile.dtype)
 
 
 def _by_cost(profile: ColumnProfile) -> list[Codec]:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.columnar import kernels, parts
+from sharkpy.columnar import arrow_buffers, kernels
 from sharkpy.columnar.domain import Domain
 from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, ScanForm
-from sharkpy.columnar.encodings import plain
+from sharkpy.columnar.encodings import uncompressed
 from sharkpy.columnar.profile import ColumnProfile
 from sharkpy.values import types as t
 
@@ -28,7 +28,7 @@ def _estimate(profile: ColumnProfile) -> float | None:
         return profile.array.nbytes * 0.9
     if profile.domain is not Domain.BYTES:
         return None
-    _, data = plain.split_bytes(profile.sample)
+    _, data = uncompressed.split_bytes(profile.sample)
     if data.size < _MIN_MEAN_LENGTH * len(profile.sample):
         return None
     packed = len(pa.Codec("zstd", 1).compress(data)) / data.size
@@ -38,11 +38,11 @@ def _estimate(profile: ColumnProfile) -> float | None:
 
 def _encode(profile: ColumnProfile) -> EncodedColumn | None:
     if profile.domain is Domain.NONE and profile.dtype != t.NULL:
-        stream = parts.bytes_part(plain.to_stream(profile.array, "zstd"))
+        stream = arrow_buffers.bytes_part(uncompressed.to_stream(profile.array, "zstd"))
         return EncodedColumn(_NAME, profile.dtype, profile.num_rows, parts={"stream": stream})
     if profile.domain is not Domain.BYTES:
         return None
-    offsets, data = plain.split_bytes(profile.filled)
+    offsets, data = uncompressed.split_bytes(profile.filled)
     chunks = _compress(data)
     lengths = np.diff(offsets)
     return EncodedColumn(
@@ -50,11 +50,11 @@ def _encode(profile: ColumnProfile) -> EncodedColumn | None:
         profile.dtype,
         profile.num_rows,
         params={"bytes": data.size},
-        parts=parts.validity_part(profile.array)
+        parts=arrow_buffers.validity_part(profile.array)
         | {
-            "lengths": parts.part(lengths.astype(parts.code_width(int(lengths.max(initial=0))))),
-            "ends": parts.part(np.cumsum([len(chunk) for chunk in chunks], dtype=np.uint32)),
-            "chunks": parts.bytes_part(b"".join(chunks)),
+            "lengths": arrow_buffers.part(lengths.astype(arrow_buffers.code_width(int(lengths.max(initial=0))))),
+            "ends": arrow_buffers.part(np.cumsum([len(chunk) for chunk in chunks], dtype=np.uint32)),
+            "chunks": arrow_buffers.bytes_part(b"".join(chunks)),
         },
     )
 
@@ -67,18 +67,18 @@ def _compress(data: pa.Buffer) -> list[pa.Buffer]:
 
 def _decode(column: EncodedColumn) -> pa.Array[Any]:
     if "stream" in column.parts:
-        return plain.from_stream(column.parts["stream"])
+        return uncompressed.from_stream(column.parts["stream"])
     offsets = np.empty(column.num_rows + 1, np.int32)
-    kernels.lengths_to_offsets(parts.numpy(column.parts["lengths"]), offsets)
-    buffers = [column.validity, parts.buffer_of(offsets), parts.buffer_of(_decompress(column))]
+    kernels.lengths_to_offsets(arrow_buffers.numpy(column.parts["lengths"]), offsets)
+    buffers = [column.validity, arrow_buffers.buffer_of(offsets), arrow_buffers.buffer_of(_decompress(column))]
     return pa.Array.from_buffers(t.to_arrow(column.dtype), column.num_rows, buffers)
 
 
 def _decompress(column: EncodedColumn) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     data = np.empty(column.param("bytes"), np.uint8)
-    chunks, codec = parts.buffer(column.parts["chunks"], 1), pa.Codec("zstd", 1)
+    chunks, codec = arrow_buffers.buffer(column.parts["chunks"], 1), pa.Codec("zstd", 1)
     start = place = 0
-    for end in parts.numpy(column.parts["ends"]).tolist():
+    for end in arrow_buffers.numpy(column.parts["ends"]).tolist():
         size = min(_CHUNK, len(data) - place)
         chunk = codec.decompress(chunks.slice(start, end - start), size)
         data[place : place + size] = np.frombuffer(memoryview(chunk), np.uint8)

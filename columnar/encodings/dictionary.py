@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.columnar import parts
+from sharkpy.columnar import arrow_buffers
 from sharkpy.columnar.domain import Domain
 from sharkpy.columnar.encoded_column import Codec, Decoded, DictionaryForm, EncodedColumn, ScanForm
-from sharkpy.columnar.encodings import plain
+from sharkpy.columnar.encodings import uncompressed
 from sharkpy.columnar.profile import ColumnProfile, build_dictionary
 from sharkpy.values import types as t
 
@@ -47,8 +47,8 @@ def _encode(profile: ColumnProfile) -> EncodedColumn | None:
         _NAME,
         profile.dtype,
         profile.num_rows,
-        parts=profile.validity() | {"codes": parts.part(codes)},
-        children={"values": plain.encode_array(_logical(values, profile.dtype), profile.dtype)},
+        parts=profile.validity() | {"codes": arrow_buffers.part(codes)},
+        children={"values": uncompressed.encode_array(_logical(values, profile.dtype), profile.dtype)},
     )
 
 
@@ -57,14 +57,14 @@ def _logical(values: pa.Array[Any], dtype: t.DataType) -> pa.Array[Any]:
     if values.type == target:
         return values
     if isinstance(dtype, t.DecimalType):
-        return parts.integers_to_arrow(parts.view(values, "i8"), dtype, None)
+        return arrow_buffers.integers_to_arrow(arrow_buffers.view(values, "i8"), dtype, None)
     return values.view(target)
 
 
 def _dictionary_array(column: EncodedColumn) -> pa.DictionaryArray[Any, Any]:
     codes = column.parts["codes"]
     indices = pa.Array.from_buffers(codes.type, column.num_rows, [column.validity, codes.buffers()[1]])
-    return pa.DictionaryArray.from_arrays(indices, plain.CODEC.decode(column.children["values"]))
+    return pa.DictionaryArray.from_arrays(indices, uncompressed.PLAIN.decode(column.children["values"]))
 
 
 def _decode(column: EncodedColumn) -> pa.Array[Any]:

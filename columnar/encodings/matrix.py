@@ -1,15 +1,21 @@
-"""matrix: arrays of one length, stored column after column, read as a two-dimensional NumPy array without a copy."""
+"""matrix: arrays of one length, stored column after column, read as a two-dimensional NumPy array without a copy.
+
+No algorithm accepts missing and infinite values, so they are counted by column.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sharkpy.columnar import parts
+from sharkpy.base.errors import DataError
+from sharkpy.columnar import arrow_buffers
 from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, ScanForm
 from sharkpy.columnar.profile import ColumnProfile
 from sharkpy.values import types as t
@@ -18,18 +24,18 @@ _NAME = "matrix"
 _ELEMENTS: dict[t.DataType, str] = {t.DOUBLE: "f8", t.FLOAT: "f4"}
 
 
-def encode_matrix(columns: Sequence[parts.Array]) -> EncodedColumn:
+def encode_matrix(columns: Sequence[arrow_buffers.Array]) -> EncodedColumn:
     """Encode at least one column of floats as a column of arrays. Their memory is copied only when it is written."""
     element = next(dtype for dtype, name in _ELEMENTS.items() if columns[0].dtype == np.dtype(name))
-    values = pa.chunked_array([parts.part(column) for column in columns])
+    values = pa.chunked_array([arrow_buffers.part(column) for column in columns])
     return EncodedColumn(_NAME, t.ArrayType(element), len(columns[0]), {"columns": len(columns)}, {"values": values})
 
 
-def as_numpy(column: EncodedColumn) -> parts.Array:
+def as_numpy(column: EncodedColumn) -> arrow_buffers.Array:
     """Return the stored memory as an array of shape (rows, columns) with contiguous columns. Mapped memory is
     read-only.
     """
-    values = parts.numpy(column.parts["values"])
+    values = arrow_buffers.numpy(column.parts["values"])
     return values.reshape((column.num_rows, column.param("columns")), order="F")
 
 
@@ -45,18 +51,18 @@ def _encode(profile: ColumnProfile) -> EncodedColumn | None:
     elements = pc.list_flatten(array)
     if array.null_count or elements.null_count:
         return None
-    lengths = parts.view(pc.list_value_length(array), "i4")
+    lengths = arrow_buffers.view(pc.list_value_length(array), "i4")
     if lengths[0] == 0 or (lengths != lengths[0]).any():
         return None
-    rows = parts.view(elements, _ELEMENTS[profile.dtype.element]).reshape(len(array), -1)
+    rows = arrow_buffers.view(elements, _ELEMENTS[profile.dtype.element]).reshape(len(array), -1)
     return encode_matrix(list(np.asfortranarray(rows).T))
 
 
 def _decode(column: EncodedColumn) -> pa.Array[Any]:
     values = as_numpy(column)
     offsets = np.arange(0, values.size + 1, values.shape[1], dtype=np.int32)
-    elements = parts.part(np.ascontiguousarray(values).reshape(-1))
-    buffers = [None, parts.buffer(parts.part(offsets), 1)]
+    elements = arrow_buffers.part(np.ascontiguousarray(values).reshape(-1))
+    buffers = [None, arrow_buffers.buffer(arrow_buffers.part(offsets), 1)]
     return pa.Array.from_buffers(t.to_arrow(column.dtype), column.num_rows, buffers, children=[elements])
 
 
@@ -65,3 +71,43 @@ def _scan_form(column: EncodedColumn) -> ScanForm:
 
 
 CODEC = Codec(_NAME, _estimate, _encode, _decode, _scan_form)
+
+
+_HINT = 'na="drop" leaves out such rows, na="mean" fills in the column\'s mean'
+_LABEL_HINT = 'na="drop" leaves out such rows'
+
+
+@dataclass(frozen=True, slots=True)
+class NotFinite:
+    """Numbers of missing (NaN, also from NULL) and infinite values of each column."""
+
+    missing: npt.NDArray[np.int64]
+    infinite: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, matrix: npt.NDArray[Any]) -> NotFinite:
+        """Count over the columns of a float matrix. If all values are finite, the cost is one sum."""
+        counts = np.zeros((2, matrix.shape[1]), np.int64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = matrix.sum(axis=0)
+        for column in np.flatnonzero(~np.isfinite(sums)):
+            values = matrix[:, column]
+            missing = int(np.count_nonzero(np.isnan(values)))
+            counts[:, column] = missing, len(values) - missing - int(np.count_nonzero(np.isfinite(values)))
+        return cls(counts[0], counts[1])
+
+    def __add__(self, other: NotFinite) -> NotFinite:
+        return NotFinite(self.missing + other.missing, self.infinite + other.infinite)
+
+    def check(self, names: Sequence[str], *, kind: str = "column") -> None:
+        """Raise DataError with the first column that has such values, and their number."""
+        for name, missing, infinite in zip(names, self.missing, self.infinite, strict=True):
+            if infinite:
+                raise DataError(f'{kind} "{name}" has {_count(infinite, "infinite value")}')
+            if missing:
+                hint = _HINT if kind == "column" else _LABEL_HINT
+                raise DataError(f'{kind} "{name}" has {_count(missing, "missing value")} (NULL or NaN)', hint=hint)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

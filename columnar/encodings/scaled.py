@@ -10,31 +10,31 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.columnar import kernels, parts
+from sharkpy.columnar import arrow_buffers, kernels
 from sharkpy.columnar.domain import Domain
 from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, ScanForm
-from sharkpy.columnar.encodings import bit_packed, delta, narrow
+from sharkpy.columnar.encodings import integers
 from sharkpy.columnar.profile import ColumnProfile
 from sharkpy.values import types as t
 
 _NAME = "scaled"
 _WEIGHT = 1.25
 _MAX_DIGITS = 6
-_INTEGER_CODECS = {codec.name: codec for codec in (narrow.CODEC, bit_packed.CODEC, delta.CODEC)}
+_INTEGER_CODECS = {codec.name: codec for codec in (integers.NARROW, integers.BIT_PACKED, integers.DELTA)}
 
 
 def _scale(profile: ColumnProfile) -> tuple[int, ColumnProfile] | None:
     """Return (digits, profile of the integers) for the fewest digits that represent all values."""
     if profile.domain is not Domain.FLOAT or profile.num_valid == 0:
         return None
-    floats = parts.view(profile.filled, "f8" if profile.dtype == t.DOUBLE else "f4")
+    floats = arrow_buffers.view(profile.filled, "f8" if profile.dtype == t.DOUBLE else "f4")
     head = np.empty(min(len(floats), 256), np.int64)
     for digits in range(_MAX_DIGITS + 1):
         if not kernels.scale_floats(floats[: len(head)], 10.0**digits, head):
             continue
         whole = np.empty(len(floats), np.int64)
         if kernels.scale_floats(floats, 10.0**digits, whole):
-            return digits, ColumnProfile(parts.part(whole), t.BIGINT)
+            return digits, ColumnProfile(arrow_buffers.part(whole), t.BIGINT)
     return None
 
 
@@ -63,17 +63,17 @@ def _encode(profile: ColumnProfile) -> EncodedColumn | None:
         profile.dtype,
         profile.num_rows,
         params={"digits": digits},
-        parts=parts.validity_part(profile.array),
+        parts=arrow_buffers.validity_part(profile.array),
         children={"integers": child},
     )
 
 
 def _decode(column: EncodedColumn) -> pa.Array[Any]:
     child = column.children["integers"]
-    whole = parts.numpy(_INTEGER_CODECS[child.encoding].decode(child))
+    whole = arrow_buffers.numpy(_INTEGER_CODECS[child.encoding].decode(child))
     out = np.empty(column.num_rows, np.float64)
     kernels.unscale_floats(whole, 10.0 ** column.param("digits"), out)
-    return pa.Array.from_buffers(pa.float64(), column.num_rows, [column.validity, parts.buffer_of(out)])
+    return pa.Array.from_buffers(pa.float64(), column.num_rows, [column.validity, arrow_buffers.buffer_of(out)])
 
 
 def _scan_form(column: EncodedColumn) -> ScanForm:

@@ -10,7 +10,7 @@ from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.function_traits import MIRRORED
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, conjunction, conjuncts
 from sharkpy.plan.logical import Filter, Generate, LogicalPlan
-from sharkpy.plan.sessions import behind
+from sharkpy.plan.session_windows import time_after
 from sharkpy.udf.time_window_functions import WINDOWS_BETWEEN, WINDOWS_OF
 from sharkpy.values.types import BOOLEAN, TIMESTAMP
 
@@ -33,14 +33,14 @@ def _bounded(plan: LogicalPlan, context: Context) -> LogicalPlan:
     least, most = list[Expr](), list[Expr]()
     for term in conjuncts(predicate):
         for comparison, part, value in _comparisons(term, column, context):
-            start = value if part == "start" else behind(value, -length)
+            start = value if part == "start" else time_after(value, -length)
             least += [start] if comparison in ("ge", "gt", "eq") else []
             most += [start] if comparison in ("le", "lt", "eq") else []
     if not least and not most:
         return plan
     first, last = _one(least, "greatest"), _one(most, "least")
     terms: list[Expr] = [] if first is None else [Call("ge", (time, first), BOOLEAN)]
-    terms += [] if last is None else [Call("lt", (time, behind(last, length)), BOOLEAN)]
+    terms += [] if last is None else [Call("lt", (time, time_after(last, length)), BOOLEAN)]
     none = Literal(None, TIMESTAMP)
     bounds = (none if first is None else first, none if last is None else last)
     windows = Call(WINDOWS_BETWEEN, (time, size, slide, offset, *bounds), call.dtype)

@@ -9,7 +9,7 @@ from sharkpy.optimizer.evaluate import evaluate, evaluate_quickly
 from sharkpy.optimizer.subqueries.columns import has_subquery
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, InSet, Literal
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 
 
 def fold_constants(plan: LogicalPlan, context: Context) -> LogicalPlan:

@@ -8,7 +8,7 @@ from sharkpy.optimizer.simplify.boolean import CONNECTIVES, connect, flatten
 from sharkpy.optimizer.simplify.table import SIMPLIFICATIONS
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 
 
 def simplify_expressions(plan: LogicalPlan, context: Context) -> LogicalPlan:

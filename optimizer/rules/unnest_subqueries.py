@@ -21,7 +21,7 @@ from sharkpy.plan.logical import (
     Union,
     Values,
 )
-from sharkpy.plan.subquery import SUBQUERIES, Exists, InSubquery
+from sharkpy.plan.subqueries import SUBQUERIES, Exists, InSubquery
 
 _RIGHT_FILTERED = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 """Joins for which a condition term over only the right side is a filter of that side."""

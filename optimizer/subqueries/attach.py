@@ -14,7 +14,7 @@ from sharkpy.optimizer.subqueries.pull_up import Pulled, pull_up, split_equality
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, conjunction
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Sort
 from sharkpy.plan.references import free_column_ids, substitute
-from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
+from sharkpy.plan.subqueries import Exists, InSubquery, ScalarSubquery
 from sharkpy.values.types import BIGINT, BOOLEAN
 
 Unnest = Callable[[LogicalPlan, Context], LogicalPlan]

@@ -8,7 +8,7 @@ from sharkpy.optimizer.context import Context
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.plan.references import renumbered
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 
 
 def has_subquery(expr: Expr) -> bool:

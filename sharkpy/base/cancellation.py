@@ -147,7 +147,7 @@ def submit(executor: Executor, function: Callable[P, T], *args: P.args, **kwargs
 
 
 @contextlib.contextmanager
-def held(lock: threading.Lock | threading.RLock) -> Iterator[None]:
+def cancellable_lock(lock: threading.Lock | threading.RLock) -> Iterator[None]:
     """Hold the lock. Waiting for it ends if the statement is cancelled."""
     while not lock.acquire(timeout=_POLL_SECONDS):
         check_cancelled()

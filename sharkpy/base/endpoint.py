@@ -6,8 +6,8 @@ import ipaddress
 import re
 import socket
 
-from sharkpy.base.digits import shortened
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.parse_limits import shortened
 from sharkpy.base.secrets import redacted
 
 _ENDPOINT = re.compile(

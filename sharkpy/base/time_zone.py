@@ -9,8 +9,8 @@ import zoneinfo
 from functools import lru_cache
 from pathlib import Path
 
-from sharkpy.base.digits import shortened
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.parse_limits import shortened
 
 LOCAL = "LOCAL"
 """The zone of the process."""

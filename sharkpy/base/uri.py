@@ -1,11 +1,14 @@
-"""Locations as texts: local paths, `file:` URIs, and URIs of remote file systems.
+"""Locations as texts: local paths, `file:` URIs, and URIs of remote file systems; their stored form.
 
-No file system is accessed. Nothing is decoded either: as in Hadoop, `%3A` in the name of a Hive partition stays `%3A`.
+No file system is accessed by text operations. Nothing is decoded either: as in Hadoop, `%3A` in the name of a
+Hive partition stays `%3A`. The catalog's file stores locations in the warehouse relative to it (`Locations`).
 """
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -39,7 +42,7 @@ def is_remote(location: str) -> bool:
     return scheme_of(location) not in _LOCAL
 
 
-def normal(location: str) -> str:
+def normalized(location: str) -> str:
     """Normalize a remote location: the scheme's common name, no slash at the end. A path is returned unchanged."""
     scheme = scheme_of(location)
     if scheme in _LOCAL:
@@ -49,11 +52,11 @@ def normal(location: str) -> str:
     return _put(f"{_SAME.get(scheme, scheme)}://{authority}", key)
 
 
-def place(location: str) -> str:
+def canonical(location: str) -> str:
     """Normalize a location so that all its schemes, hosts and ports compare equal. Deletions need this comparison;
     requests do not use its result.
     """
-    found = normal(location)
+    found = normalized(location)
     scheme = scheme_of(found)
     if scheme not in _WITH_CONTAINER and scheme not in _WITH_PORT:
         return found
@@ -98,7 +101,7 @@ def below(location: str, folder: str) -> str | None:
     """Return the location relative to `folder`, by text: "." for the folder itself, None if it is not in the folder."""
     prefix = f"{folder.rstrip('/')}/"
     if is_remote(location):
-        location, folder = normal(location), normal(folder)
+        location, folder = normalized(location), normalized(folder)
         prefix = f"{folder}/"
     if location == folder:
         return "."
@@ -106,7 +109,7 @@ def below(location: str, folder: str) -> str | None:
     return None if inside == location or ".." in inside.split("/") else inside
 
 
-def shown(location: str) -> str:
+def redacted(location: str) -> str:
     """Return a location that is safe to show: *** replaces a user, password or signature in a remote URI."""
     if not is_remote(location):
         return location
@@ -127,7 +130,7 @@ def check_no_secrets(location: str) -> None:
     _, user, rest = _parts(location)
     parameters = rest.partition("?")[2].split("&")
     if user or any(_is_secret(parameter.partition("=")[0]) for parameter in parameters):
-        message = f'a user, a key or a signature in the location "{shown(location)}"'
+        message = f'a user, a key or a signature in the location "{redacted(location)}"'
         raise UnsupportedError(message, hint="leave it out: every user of the table can see its location")
 
 
@@ -168,3 +171,46 @@ def _parts(location: str) -> tuple[str, str, str]:
 def _is_secret(parameter: str) -> bool:
     words = unquote(parameter).lower().replace("_", "-").split("-")
     return not _SECRETS.isdisjoint(words)
+
+
+STATE_FOLDER = ".sharkpy"
+"""Folder of the engine's own files, in a warehouse or next to its catalog. No table or database may have this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Locations:
+    """Conversion of locations to stored ones and back.
+
+    1. A path in the folder `warehouse`, under any name of that folder, is stored relative to it. So the catalog of a
+       copied or moved warehouse refers to the copied files. The same holds for URIs in a warehouse at a URI.
+    2. Other paths and URIs are stored unchanged. If `warehouse` is empty, all are.
+    3. `real` is the path of a local warehouse without symbolic links. It identifies the folder under its other names.
+    """
+
+    warehouse: str = ""
+    real: str = ""
+
+    @classmethod
+    def below(cls, warehouse: str) -> Locations:
+        return cls(warehouse, "" if is_remote(warehouse) else os.path.realpath(warehouse))
+
+    def stored(self, location: str) -> str:
+        if not self.warehouse or bool(scheme_of(location)) != is_remote(self.warehouse):
+            return location
+        inside = below(location, self.warehouse)
+        if inside is None and self.real:
+            inside = below(os.path.realpath(location), self.real)
+        if inside is None:
+            return location
+        # The name of a folder may look like a scheme, and the name of an object may begin with a slash.
+        return f"./{inside}" if is_outside(inside) or inside.startswith("./") else inside
+
+    def absolute(self, stored: str) -> str:
+        if not self.warehouse or is_outside(stored):
+            return stored
+        return self.warehouse if stored == "." else f"{self.warehouse}/{stored.removeprefix('./')}"
+
+
+def is_outside(stored: str) -> bool:
+    """Return True if a stored location is not relative to the warehouse."""
+    return stored.startswith("/") or bool(scheme_of(stored))

@@ -1,8 +1,8 @@
-"""Patterns of characters and wildcards, matched without backtracking."""
+"""Patterns of characters and wildcards, matched without backtracking; Hive's patterns of names in SHOW."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 
@@ -74,3 +74,18 @@ def _find(text: str, piece: Pattern, place: int, end: int) -> int:
     if isinstance(piece, str):
         return text.find(piece, place, end)
     return next((at for at in range(place, end - len(piece) + 1) if _fits(text, at, piece)), -1)
+
+
+_WILDCARDS = {"*": Wildcard.ANY, "%": Wildcard.ANY}
+
+
+def names_matching(names: Iterable[str], pattern: str | None) -> list[str]:
+    """Return the sorted names that match `pattern`, or all names if it is None."""
+    return sorted(names) if pattern is None else sorted(name for name in names if name_matches(name, pattern))
+
+
+def name_matches(text: str, pattern: str) -> bool:
+    """Return whether all of `text` matches `pattern`."""
+    return any(
+        matches_wildcards(text, [_WILDCARDS.get(char, char) for char in part.strip()]) for part in pattern.split("|")
+    )

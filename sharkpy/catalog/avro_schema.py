@@ -12,9 +12,8 @@ from urllib.parse import unquote, urlparse
 
 from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError, ResourceError, UnsupportedError
-from sharkpy.base.json_nesting import check_json_nesting
-from sharkpy.catalog.local_path import local_path
-from sharkpy.catalog.path_gate import open_regular, read_whole
+from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.catalog.path_gate import local_path, open_regular, read_whole
 from sharkpy.values.types import (
     BIGINT,
     BINARY,

@@ -25,17 +25,20 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from sharkpy.base.errors import ConfigurationError, CorruptionError
-from sharkpy.base.locations import Locations
+from sharkpy.base.uri import Locations
 from sharkpy.base.version import __version__
-from sharkpy.catalog.format_1 import upgrade_format_1
-from sharkpy.catalog.format_2 import upgrade_format_2
-from sharkpy.catalog.format_3 import upgrade_format_3
-from sharkpy.catalog.format_4 import upgrade_format_4
-from sharkpy.catalog.format_5 import upgrade_format_5
-from sharkpy.catalog.format_6 import upgrade_format_6
-from sharkpy.catalog.format_7 import upgrade_format_7
-from sharkpy.catalog.format_8 import OWNER_TABLE, upgrade_format_8
-from sharkpy.columnar.store_folder import locked_file
+from sharkpy.catalog.catalog_upgrades import (
+    OWNER_TABLE,
+    upgrade_format_1,
+    upgrade_format_2,
+    upgrade_format_3,
+    upgrade_format_4,
+    upgrade_format_5,
+    upgrade_format_6,
+    upgrade_format_7,
+    upgrade_format_8,
+)
+from sharkpy.columnar.block_folders import locked_file
 
 FORMAT = 9
 _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {

@@ -1,11 +1,50 @@
-"""Continuous queries as the catalog stores them: immutable data."""
+"""Continuous queries as the catalog stores them, and their positions in streams: immutable data."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from itertools import zip_longest
 
-from sharkpy.catalog.position import Position
+Position = tuple[int, ...]
+"""One number per partition, in order. Sources without partitions have one number. Partitions beyond the end of a
+position are new and unread.
+"""
+
+Numbers = int | list[int]
+
+
+def furthest_position(one: Position, other: Position) -> Position:
+    """Return the greater number for each partition."""
+    return tuple(max(pair) for pair in zip_longest(one, other, fillvalue=0))
+
+
+def least_position(positions: Iterable[Position]) -> Position:
+    """Return the smallest number for each partition that all positions have."""
+    return tuple(min(numbers) for numbers in zip(*positions, strict=False))
+
+
+def is_position_within(one: Position, other: Position) -> bool:
+    """Return True if no partition is further in `one` than in `other`."""
+    return all(first <= last for first, last in zip_longest(one, other, fillvalue=0))
+
+
+def items_between(start: Position, end: Position) -> int:
+    """Return the number of items from `start` up to but excluding `end`."""
+    return sum(max(0, last - first) for first, last in zip_longest(start, end, fillvalue=0))
+
+
+def position_to_numbers(position: Position) -> Numbers:
+    """Return a position for texts: a number if there is one partition, else a list."""
+    return position[0] if len(position) == 1 else list(position)
+
+
+def position_from_numbers(numbers: Numbers) -> Position:
+    """Return the position of a text."""
+    return (numbers,) if isinstance(numbers, int) else tuple(numbers)
+
 
 Offsets = tuple[tuple[str, Position], ...]
 """Ids of streams, each with the position up to which it has been read."""
@@ -134,3 +173,11 @@ class ContinuousQuery:
         been read.
         """
         return dict(self.offsets).get(stream, ())
+
+
+def offsets_to_text(offsets: Offsets) -> str:
+    return json.dumps([[stream, position_to_numbers(position)] for stream, position in offsets])
+
+
+def offsets_from_text(text: str) -> Offsets:
+    return tuple((stream, position_from_numbers(numbers)) for stream, numbers in json.loads(text))

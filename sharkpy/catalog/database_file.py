@@ -1,23 +1,23 @@
-"""SQLite file of the catalog: its connections and transactions, and conversion of its errors."""
+"""SQLite file of the catalog: its connections, transactions and checkpoints, and conversion of its errors."""
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError, CorruptionError, ResourceError, SharkError
-from sharkpy.base.locations import Locations
+from sharkpy.base.uri import Locations
 from sharkpy.catalog import catalog_format
-from sharkpy.catalog.checkpoints import MOST_PAGES, Checkpoints
-from sharkpy.catalog.read_only_database import ReadOnlyDatabase, is_unwritable
-from sharkpy.catalog.space_reserve import SpaceReserve
+from sharkpy.catalog.unwritable_disk import ReadOnlyDatabase, SpaceReserve, is_unwritable
 
 BUSY_SECONDS = 30.0
 _PRIMARY = 0xFF
@@ -107,7 +107,7 @@ class CatalogFile:
 
     def add_garbage(self, folder: str) -> None:
         """Record a folder for deletion by `Catalog.collect_garbage`."""
-        self.run("INSERT OR IGNORE INTO garbage VALUES (?)", self.locations.stored(uri.normal(folder)))
+        self.run("INSERT OR IGNORE INTO garbage VALUES (?)", self.locations.stored(uri.normalized(folder)))
 
     def close(self) -> None:
         self._checkpoints.close()
@@ -240,3 +240,48 @@ def _is_full(error: sqlite3.OperationalError, path: str) -> bool:
 
 def _damaged(warehouse_dir: str, error: Exception) -> SharkError:
     return CorruptionError(f'catalog of warehouse "{warehouse_dir}" is damaged: {error}')
+
+
+_SECONDS = 1.0
+"""Time between two checkpoints while transactions commit."""
+MOST_PAGES = 4_000
+"""Pages of the log at which a commit makes a checkpoint itself: more than a few seconds of epochs add."""
+
+
+class Checkpoints:
+    """Moves the log into the file in threads, since this waits for the disk. Commits only do it if the threads cannot
+    keep up.
+
+    A checkpoint waits for no lock, and no commit waits for a checkpoint. Pages that earlier readers still need are left
+    to the next checkpoint.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._due = time.monotonic() + _SECONDS
+        self._thread: threading.Thread | None = None
+
+    def note_commit(self) -> None:
+        """Start a checkpoint if one is due. Call this from one thread at a time."""
+        now = time.monotonic()
+        if now < self._due or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._due = now + _SECONDS
+        self._thread = threading.Thread(target=self._checkpoint, name="sharkpy-checkpoint", daemon=True)
+        with suppress(RuntimeError):  # The interpreter is shutting down.
+            self._thread.start()
+
+    def close(self) -> None:
+        """Wait for a running checkpoint. No other one starts after it."""
+        self._due = math.inf
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join()
+
+    def _checkpoint(self) -> None:
+        # After a failure, the next checkpoint or a commit does the work.
+        with suppress(sqlite3.Error), closing(self._connected()) as connection:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+    def _connected(self) -> sqlite3.Connection:
+        """Connect to the file, without creating it if it was removed."""
+        return sqlite3.connect(f"file:{quote(self._path)}?mode=rw", isolation_level=None, uri=True)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import BindError, TableChangedError
-from sharkpy.catalog.continuous_query import ContinuousQuery, EpochPoint, Offsets
-from sharkpy.catalog.stream_texts import offsets_from_text, offsets_to_text
+from sharkpy.catalog.continuous_query import ContinuousQuery, EpochPoint, Offsets, offsets_from_text, offsets_to_text
 
 if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
@@ -18,7 +17,7 @@ _COLUMNS = "epoch, generation, offsets, written_ms"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptEpoch:
+class RetainedEpoch:
     """An epoch whose version of the table can be restored.
 
     Its rows are the rows of all generations up to `generation`. For a table with Hive partitions that is 0, and
@@ -56,12 +55,12 @@ class EpochStore:
             sql = "DELETE FROM epoch_partition_ WHERE query_id = ? AND epoch <= ?"
             self._file.run(sql, query.query_id, number - most + 1)
 
-    def kept(self, query_id: str) -> list[KeptEpoch]:
+    def kept(self, query_id: str) -> list[RetainedEpoch]:
         """Return the kept epochs of a query, oldest first."""
         sql = f"SELECT {_COLUMNS} FROM epoch_ WHERE query_id = ? ORDER BY epoch"
         return [_kept(row) for row in self._file.rows(sql, query_id)]
 
-    def wanted(self, query_id: str, name: str, point: EpochPoint) -> KeptEpoch:
+    def wanted(self, query_id: str, name: str, point: EpochPoint) -> RetainedEpoch:
         """Return the kept epoch that a statement names. Raise BindError 22023, with the table's `name`, if it is not
         kept.
         """
@@ -107,7 +106,7 @@ class EpochStore:
         row = self._file.row("SELECT min(epoch) FROM epoch_ WHERE query_id = ?", query_id)
         return {} if row is None or row[0] is None else self.undone(query_id, row[0])
 
-    def roll_back(self, query: ContinuousQuery, to: KeptEpoch, generation: int) -> None:
+    def roll_back(self, query: ContinuousQuery, to: RetainedEpoch, generation: int) -> None:
         """Make `to` the query's last epoch, with the table's rows in `generation`, and forget all other epochs.
 
         Raise BindError 22023 if `to` is not kept any more, or TableChangedError if the query has written another epoch
@@ -129,6 +128,6 @@ class EpochStore:
         self._file.run("DELETE FROM epoch_partition_ WHERE query_id = ?", query_id)
 
 
-def _kept(row: Any) -> KeptEpoch:
+def _kept(row: Any) -> RetainedEpoch:
     number, generation, offsets, written_ms = row
-    return KeptEpoch(number, generation, offsets_from_text(offsets), written_ms)
+    return RetainedEpoch(number, generation, offsets_from_text(offsets), written_ms)

@@ -1,4 +1,4 @@
-"""Readers of data folders, visible to all processes of the machine that use the warehouse."""
+"""Readers of data folders, whose files stay: processes of this machine, and streams that read a table's rows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import errno
 import fcntl
 import os
 import threading
+import weakref
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Protocol
 
 from sharkpy.base import uri
 
@@ -139,5 +141,58 @@ class FolderReaders:
         return self._file
 
     def _place(self, folder: str) -> int:
-        name = uri.below(folder, self._warehouse) or uri.normal(folder)
+        name = uri.below(folder, self._warehouse) or uri.normalized(folder)
         return int.from_bytes(blake2b(os.fsencode(name), digest_size=6).digest(), "big")
+
+
+class Wants(Protocol):
+    """A source of the names, as `wanted_name` builds them, of files that streams want."""
+
+    def wanted_names(self) -> list[str]: ...
+
+
+class WantedFiles:
+    """Files that streams in the catalogs of this process want. Threads may share it.
+
+    If one process has several catalogs, a file stays while any of them has a stream that wants it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known = weakref.WeakSet[Wants]()
+
+    def add(self, wants: Wants) -> None:
+        with self._lock:
+            self._known.add(wants)
+
+    def forget(self, wants: Wants) -> None:
+        with self._lock:
+            self._known.discard(wants)
+
+    def among(self, paths: Iterable[str]) -> set[str]:
+        """Return the files in `paths` that are wanted, under any name of their places."""
+        asked = set(paths)
+        if not asked:
+            return set()
+        with self._lock:
+            known = list(self._known)
+        wanted = {uri.canonical(path) for one in known for name in one.wanted_names() if (path := wanted_file(name)[1])}
+        return {path for path in asked if uri.canonical(path) in wanted} if wanted else set()
+
+
+WANTED = WantedFiles()
+
+
+def wanted_name(path: str, partition: str) -> str:
+    """Return the name of a remote file among a stream's files. `partition` is the name of its Hive partition."""
+    return f"{partition}/{path}" if partition else path
+
+
+def wanted_file(name: str) -> tuple[str, str]:
+    """Split a name that `wanted_name` has built into Hive partition and path. The path is empty for a local file.
+
+    Names of Hive partitions have no colons, so the first colon belongs to the scheme.
+    """
+    start = name.rfind("/", 0, name.find(":") + 1) + 1
+    path = name[start:]
+    return (name[: max(start - 1, 0)], path) if uri.is_remote(path) else ("", "")

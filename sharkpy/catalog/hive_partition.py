@@ -61,7 +61,7 @@ class HivePartition:
         return replace(self, storage=storage, columns=columns)
 
 
-def of_then(known: Iterable[HivePartition], undone: Mapping[int, int | None]) -> tuple[HivePartition, ...]:
+def partitions_before(known: Iterable[HivePartition], undone: Mapping[int, int | None]) -> tuple[HivePartition, ...]:
     """Return the Hive partitions before some changes.
 
     `undone` holds the earlier last generation of each changed partition by id, or None for a partition that did not
@@ -99,3 +99,11 @@ def partition_values(name: str) -> dict[str, str | None]:
     pairs = (part.partition("=") for part in name.split("/") if part)
     found = {unescape(column).lower(): unescape(value) for column, _, value in pairs}
     return {column: None if value == DEFAULT_VALUE else value for column, value in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedFiles:
+    """Committed files of a table: generations up to `newest` (None: all), or the files of its Hive partitions."""
+
+    newest: int | None = None
+    partitions: tuple[HivePartition, ...] = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import local_path
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -35,7 +35,7 @@ def check_lake_place(location: str) -> None:
     """Raise UnsupportedError for a remote folder or file of a lake table on storage that cannot list and write it."""
     if (scheme := uri.scheme_of(location)) not in _SCHEMES:
         raise UnsupportedError(
-            f'a lake table with files in "{uri.shown(location)}", storage of the scheme "{scheme}", is not supported'
+            f'a lake table with files in "{uri.redacted(location)}", storage of the scheme "{scheme}", is not supported'
         )
 
 

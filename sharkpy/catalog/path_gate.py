@@ -1,4 +1,6 @@
-"""Gate for paths in statements: checks the places they lead to, and the files that may be read whole."""
+"""Paths in statements: local paths as users write them, and the gate that checks where they lead and which files
+may be read whole.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,8 @@ from typing import BinaryIO
 from urllib.parse import unquote
 
 from sharkpy.base import uri
-from sharkpy.base.errors import NotAllowedError, SourceError
-from sharkpy.base.locations import STATE_FOLDER
-from sharkpy.catalog.local_path import local_path
+from sharkpy.base.errors import BindError, NotAllowedError, SourceError, UnsupportedError
+from sharkpy.base.uri import STATE_FOLDER
 
 MOST_BYTES = 16 << 20
 """Maximum size of a file that is read whole, such as a schema."""
@@ -143,7 +144,7 @@ class PathGate:
 def check_not_engines(location: str) -> None:
     """Raise NotAllowedError for a remote location in the engine's own folder of some warehouse."""
     if STATE_FOLDER in location.split("/"):
-        raise NotAllowedError(f'"{uri.shown(location)}" belongs to the engine', hint="name another folder")
+        raise NotAllowedError(f'"{uri.redacted(location)}" belongs to the engine', hint="name another folder")
 
 
 def _out_of_bounds(place: str, folders: Iterable[Path | str]) -> NotAllowedError:
@@ -229,3 +230,43 @@ def _links(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
 
 def _real(folder: Path) -> Path:
     return Path(os.path.realpath(folder))
+
+
+def local_path(location: str) -> str:
+    """Return the absolute path of a `file:` URI or plain path. Raise UnsupportedError for a remote location.
+
+    Only `~` is expanded, to the home of the engine's user: `~name` would reveal the users of the machine.
+    """
+    scheme = uri.scheme_of(location)
+    if not scheme:
+        return _checked(str((Path(location).expanduser() if _is_home(location) else Path(location)).absolute()))
+    check_local(location)
+    return _checked(str(Path("/", location[len(scheme) + 1 :].lstrip("/"))))
+
+
+def path_or_uri(location: str) -> str:
+    """Return the absolute path of a local location, or a remote location without a slash at the end."""
+    return location.rstrip("/") if uri.is_remote(location) else local_path(location)
+
+
+def check_local(location: str) -> None:
+    """Raise UnsupportedError, which names the file system, for a remote location."""
+    if uri.is_remote(location):
+        uri.check_no_secrets(location)
+        scheme, place = uri.scheme_of(location), uri.redacted(location)
+        message = f'file system "{scheme}" of "{place}": only local files are supported'
+        raise UnsupportedError(message, hint="name a path of this machine")
+
+
+def _is_home(location: str) -> bool:
+    return location == "~" or location.startswith("~/")
+
+
+def _checked(path: str) -> str:
+    try:
+        named = os.fsencode(path)
+    except UnicodeEncodeError:
+        named = b"\0"
+    if b"\0" in named:
+        raise BindError(f"{path!r} cannot be a path: it has characters that no file's name has", sqlstate="42602")
+    return path

@@ -19,31 +19,24 @@ from sharkpy.base.errors import (
     TableNotFoundError,
     did_you_mean,
 )
-from sharkpy.base.locations import STATE_FOLDER, Locations
+from sharkpy.base.uri import STATE_FOLDER, Locations
+from sharkpy.base.wildcards import names_matching
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
-from sharkpy.catalog.file_syncs import FileSyncs
-from sharkpy.catalog.folder_names import folder_name
-from sharkpy.catalog.folder_readers import FolderReaders
-from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction
-from sharkpy.catalog.hive_partition import HivePartition, of_then
+from sharkpy.catalog.folder_readers import WANTED, FolderReaders
+from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction, Resources
+from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition, partitions_before
 from sharkpy.catalog.lake_tables import LAKES, is_lake
-from sharkpy.catalog.local_path import check_local, local_path
 from sharkpy.catalog.model import STATE_PREFIX, Database, Table, TableKind
-from sharkpy.catalog.names import GLOBAL_TEMP
-from sharkpy.catalog.own_tables import OwnTables
-from sharkpy.catalog.path_gate import PathGate
-from sharkpy.catalog.pattern import matching
-from sharkpy.catalog.published import Published
-from sharkpy.catalog.resources import Resources
+from sharkpy.catalog.names import GLOBAL_TEMP, folder_name
+from sharkpy.catalog.path_gate import PathGate, check_local, local_path
 from sharkpy.catalog.stream_store import StreamStore
 from sharkpy.catalog.system_tables import SYSTEM_DATABASES, SystemTable
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json
-from sharkpy.catalog.table_store import TableStore
+from sharkpy.catalog.table_store import SqliteTables, TableStore
 from sharkpy.catalog.trash import Trash
-from sharkpy.catalog.unfinished_writes import UnfinishedWrites
-from sharkpy.catalog.wanted_files import WANTED
-from sharkpy.catalog.warehouse_place import note_place
+from sharkpy.catalog.unfinished_writes import FileSyncs, UnfinishedWrites
+from sharkpy.catalog.warehouse_identity import note_place
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -71,7 +64,7 @@ class ReadableCatalog:
         self,
         warehouse_dir: str | os.PathLike[str],
         file_name: str = Path(CATALOG_FILE).name,
-        store: Callable[[CatalogFile, str], TableStore] = OwnTables,
+        store: Callable[[CatalogFile, str], TableStore] = SqliteTables,
         *,
         home: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -89,7 +82,7 @@ class ReadableCatalog:
         except OSError as error:
             raise ConfigurationError(f'warehouse "{self.home}" cannot be written: {error.strerror}') from None
         self.file_path = str(Path(self.state_dir, file_name))
-        self.locations = Locations.below(self.warehouse_dir) if store is OwnTables else Locations()
+        self.locations = Locations.below(self.warehouse_dir) if store is SqliteTables else Locations()
         self._file = CatalogFile(self.file_path, self.home, self.locations)
         self._store = store(self._file, self.warehouse_dir)
         self.is_read_only = self._file.is_read_only
@@ -296,7 +289,7 @@ class ReadableCatalog:
         return found
 
     def database_names(self, pattern: str | None = None) -> list[str]:
-        return matching(set(self._store.database_names()), pattern)
+        return names_matching(set(self._store.database_names()), pattern)
 
     # Tables
 
@@ -334,14 +327,16 @@ class ReadableCatalog:
 
     def table_names(self, database: str, pattern: str | None = None, *, views_only: bool = False) -> list[str]:
         if (system := self._system_tables(database)) is not None:
-            return [] if views_only else matching(system, pattern)
+            return [] if views_only else names_matching(system, pattern)
         if views_only:
-            return matching(
+            return names_matching(
                 {table.name for table in self.tables(database) if table.is_view and not table.has_state}, pattern
             )
         key = self._place(database)
         permanent = {name for name in self._store.table_names(key) if not name.startswith(STATE_PREFIX)}
-        return matching(permanent | {name for place, name in self._temporary_in(key).copy() if place == key}, pattern)
+        return names_matching(
+            permanent | {name for place, name in self._temporary_in(key).copy() if place == key}, pattern
+        )
 
     def tables(self, database: str, *, with_states: bool = False) -> list[Table]:
         """Return the tables and views of a database by name. Temporary ones replace permanent ones of the same name.
@@ -402,7 +397,7 @@ class ReadableCatalog:
             now = None if query is None else self.current_table(query.table_id)
             known = () if now is None else self.partitions(now)
             undone = self.streams.epochs.undone(table.continuous, epoch.number)
-        return of_then(known, undone)
+        return partitions_before(known, undone)
 
     def placed_partitions(self) -> frozenset[str]:
         """Return the ids of the tables with Hive partitions outside their table's folder, as far as the
@@ -441,19 +436,19 @@ class ReadableCatalog:
             return None
         return undone[changed.partition_id] or 0
 
-    def published(self, tables: Iterable[Table]) -> dict[str, Published]:
+    def published(self, tables: Iterable[Table]) -> dict[str, CommittedFiles]:
         """Return the committed state of tables by their ids, all at one moment. Tables whose writes the catalog does
         not track are left out.
         """
-        found: dict[str, Published] = {}
+        found: dict[str, CommittedFiles] = {}
         if self.is_shared:
             return found
         with self._file.reading():
             for table in tables:
                 if table.is_partitioned:
-                    found[table.table_id] = Published(partitions=self.partitions(table))
+                    found[table.table_id] = CommittedFiles(partitions=self.partitions(table))
                 elif (newest := self.newest_generation(table)) is not None:
-                    found[table.table_id] = Published(newest)
+                    found[table.table_id] = CommittedFiles(newest)
         return found
 
     def statistics(self, table: Table) -> dict[str, TableStatistics]:
@@ -464,7 +459,7 @@ class ReadableCatalog:
 
 def _no_text(location: str, _: str) -> str:
     """Text reader of a catalog without a session."""
-    raise InternalError(f'the text at "{uri.shown(location)}" was asked for without a session')
+    raise InternalError(f'the text at "{uri.redacted(location)}" was asked for without a session')
 
 
 def _no_access(location: str, _: bool) -> str:

@@ -8,9 +8,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import BindError, TableChangedError
-from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, QueryState, Trigger, TriggerKind
+from sharkpy.catalog.continuous_query import (
+    ContinuousQuery,
+    Offsets,
+    QueryState,
+    Trigger,
+    TriggerKind,
+    offsets_from_text,
+    offsets_to_text,
+)
 from sharkpy.catalog.epoch_store import EpochStore
-from sharkpy.catalog.stream_texts import offsets_from_text, offsets_to_text
 
 if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
@@ -25,7 +32,7 @@ class StreamFile:
     """A file of a stream.
 
     `number` is its position in the stream's order. `name` is its path relative to the stream's folder. `form` describes
-    its format and columns if they differ from the stream's (see `sharkpy.catalog.serialize`). `tag` identifies the
+    its format and columns if they differ from the stream's (see `sharkpy.catalog.json_rows`). `tag` identifies the
     content of a remote file.
     """
 

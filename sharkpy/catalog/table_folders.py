@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.shared_folders import require_own_folder
+from sharkpy.catalog.path_gate import local_path
+from sharkpy.catalog.trash import require_own_folder
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
 
 _OWNING = (TableKind.MANAGED, TableKind.TEMPORARY)
 
@@ -53,7 +53,7 @@ class TableFolders:
             self._owners.setdefault(one.place, []).append(one)
         self._places = sorted(self._owners)
 
-    def held_by(self, path: str, besides: str | None = None) -> TakenFolder | None:
+    def folder_inside(self, path: str, besides: str | None = None) -> TakenFolder | None:
         """Find a folder of another object that would be deleted with the folder `path`: a folder in it, or `path`
         itself if its owner's files are there.
 
@@ -71,7 +71,7 @@ class TableFolders:
                 return
             yield from self._owners[self._places[index]]
 
-    def lies_in(self, path: str) -> TakenFolder | None:
+    def owner_at(self, path: str) -> TakenFolder | None:
         """Find the managed table, or its Hive partition, that owns the folder or file `path`."""
         place = _place(path)
         owners = (one for folder in (place, *uri.parents(place)) for one in self._owners.get(folder, ()))
@@ -85,7 +85,7 @@ class TableFolders:
             if _is_below(home, _place(path)):
                 raise BindError(f'{action} would delete the warehouse "{home}"', sqlstate="42809")
         require_own_folder(path, action)
-        if (other := self.held_by(path, besides)) is not None:
+        if (other := self.folder_inside(path, besides)) is not None:
             message = f'{action} would delete the files of {other.owner} in "{path}"'
             raise BindError(message, hint="name another folder", sqlstate="42809")
 
@@ -118,7 +118,7 @@ def holds_files(location: str) -> bool:
         return False
 
 
-def goes_with(partition: HivePartition, table: Table, warehouse: str) -> bool:
+def drops_folder(partition: HivePartition, table: Table, warehouse: str) -> bool:
     """Return True if the folder of a Hive partition is deleted with it: it is in the table's folder or in the
     warehouse.
 
@@ -141,7 +141,7 @@ class _RealPlaces:
 
     def __call__(self, location: str) -> str:
         if uri.is_remote(location):
-            return uri.place(location)
+            return uri.canonical(location)
         path = location if location.startswith("/") else local_path(location)
         parent, _, name = path.rpartition("/")
         if parent == self._warehouse and name and not Path(path).is_symlink():
@@ -151,7 +151,7 @@ class _RealPlaces:
 
 def _place(path: str) -> str:
     """Return the real path of a path, or the common form of a remote location."""
-    return uri.place(path) if uri.is_remote(path) else os.path.realpath(path)
+    return uri.canonical(path) if uri.is_remote(path) else os.path.realpath(path)
 
 
 def _is_below(place: str, folder: str) -> bool:

@@ -70,7 +70,7 @@ def statistics_from_json(text: str) -> TableStatistics:
     return TableStatistics(**body, columns=columns)
 
 
-def together(parts: Iterable[TableStatistics]) -> TableStatistics | None:
+def merged_statistics(parts: Iterable[TableStatistics]) -> TableStatistics | None:
     """Combine the figures of all Hive partitions of a table. Return None if there are none, or a row count is
     missing.
     """

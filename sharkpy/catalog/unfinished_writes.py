@@ -1,4 +1,6 @@
-"""Notes of folders that statements are about to write, so that the next start finds them after a kill."""
+"""Writes that have not ended: notes of their folders, so that the next start finds them after a kill, and threads
+that sync their files to disk.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,14 @@ import json
 import os
 import threading
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sharkpy.base.locations import Locations, is_outside
-from sharkpy.columnar.store_folder import storage_error
+from sharkpy.base.uri import Locations, is_outside
+from sharkpy.columnar.block_folders import storage_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +190,37 @@ class UnfinishedWrites:
                         if not (is_copy and is_outside(stored)):
                             notes.append(Note(self._locations.absolute(stored), *facts))
         return notes
+
+
+_THREADS = 8
+
+
+class FileSyncs:
+    """Thread pool that syncs files of a warehouse. The threads are reused, so that no statement waits for a thread to
+    start.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_THREADS, "sharkpy-sync")
+
+    def begin(self, sync: Callable[[], None]) -> Future[None]:
+        """Start to sync a file, in parallel with other files. The future completes when the file is on disk."""
+        try:
+            return self._threads.submit(sync)
+        except RuntimeError:
+            # The process is exiting and cannot start threads.
+            return _done(sync)
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+
+def _done(sync: Callable[[], None]) -> Future[None]:
+    done: Future[None] = Future()
+    try:
+        sync()
+    except Exception as error:  # noqa: BLE001  raised by the future
+        done.set_exception(error)
+    else:
+        done.set_result(None)
+    return done

@@ -9,8 +9,8 @@ from pathlib import Path
 from sharkpy.base import settings, uri
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.base.settings import Conf
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
-from sharkpy.catalog.store import Catalog
 from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.manifest import Manifest
 from sharkpy.execution.backup.restore_backup import restore_backup
@@ -29,7 +29,7 @@ def run_backup(target: str, warehouse: str | None, given: Mapping[str, str]) -> 
     location = warehouse_location(warehouse, conf)
     home = catalog_home(location, conf)
     if not Path(home, CATALOG_FILE).exists():
-        raise SourceError(f'there is no warehouse at "{uri.shown(location)}"', sqlstate="58P01")
+        raise SourceError(f'there is no warehouse at "{uri.redacted(location)}"', sqlstate="58P01")
     catalog = claimed(Catalog(location, home=home), conf)
     try:
         accesses = SessionAccesses(conf, conf, Restrictions)
@@ -52,7 +52,7 @@ def run_restore(source: str, warehouse: str | None, given: Mapping[str, str]) ->
     manifest = restore_backup(
         source, location, catalog_home(location, conf), lambda place: accesses.find(place, is_named=True)
     )
-    sys.stdout.write(f"restored {_content(manifest)} of {manifest.made_at} to {uri.shown(location)}\n")
+    sys.stdout.write(f"restored {_content(manifest)} of {manifest.made_at} to {uri.redacted(location)}\n")
     return 0
 
 

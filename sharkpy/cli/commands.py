@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.base.digits import shortened, whole_number
 from sharkpy.base.errors import ConfigurationError, did_you_mean
+from sharkpy.base.parse_limits import shortened, whole_number
 from sharkpy.cli.shell_options import DEFAULT_MAX_ROWS
 from sharkpy.session.writers import BINARY_WRITERS, WRITERS
 

@@ -117,7 +117,7 @@ def _shared_memory() -> tuple[bool, str]:
 
 
 def _orphans() -> tuple[bool, str]:
-    from sharkpy.columnar.store_folder import sweep_orphans
+    from sharkpy.columnar.block_folders import sweep_orphans
     from sharkpy.execution.scratch import sweep_scratch
 
     blocks = sweep_orphans(settings.STORE_SHM_DIR.default)

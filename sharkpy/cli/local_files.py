@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError, did_you_mean
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.sources.failures import io_error
 
 Say = Callable[[str], None]

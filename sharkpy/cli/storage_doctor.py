@@ -133,7 +133,7 @@ class _Place:
 
     @property
     def _cloud(self) -> str:
-        scheme = uri.scheme_of(uri.normal(self.location))
+        scheme = uri.scheme_of(uri.normalized(self.location))
         return _KINDS.get(scheme, scheme)
 
     def _right(self, step: str) -> str:
@@ -188,7 +188,7 @@ def storage_checks(location: str, conf: Conf, *, writes: bool) -> Iterator[tuple
 def _found(location: str, conf: Conf) -> _Place:
     uri.check_no_secrets(location)
     if not uri.is_remote(location) or not is_supported(location):
-        message = f'"{uri.shown(location)}" is no address of storage'
+        message = f'"{uri.redacted(location)}" is no address of storage'
         raise UnsupportedError(message, hint="such as s3://bucket/folder, gs://, abfss://, hdfs:// or https://")
     access = access_to(location, conf, conf)
     return _Place(location.rstrip("/"), access, store_of(location, access, LIMITS))
@@ -209,7 +209,7 @@ def _list(place: _Place, facts: list[ObjectFacts]) -> str:
         facts.append(found)
         return f"a file of {found.size_bytes:,} bytes"
     if not store.traits.lists:
-        raise _Wrong(f"there is no file at {uri.shown(location)}: correct the URI")
+        raise _Wrong(f"there is no file at {uri.redacted(location)}: correct the URI")
     return "nothing is there yet"
 
 

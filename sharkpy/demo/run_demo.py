@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.demo.flights_data import write_files
 from sharkpy.demo.live import show_stream
 from sharkpy.demo.tables import create_tables, memory_figures

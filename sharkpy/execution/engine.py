@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.settings import Conf
-from sharkpy.columnar.column_cache import column_cache
+from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.host import machine_memory
 from sharkpy.execution.scratch import blocks_folder, make_scratch
 from sharkpy.execution.spark.start import SparkHandle, active_master, connect_spark, is_local_master
@@ -26,8 +26,7 @@ from sharkpy.optimizer.optimized_plans import OptimizedPlans
 from sharkpy.physical.kept_stages import KeptStages
 
 if TYPE_CHECKING:
-    from sharkpy.columnar.block_writer import BlockWriter
-    from sharkpy.columnar.executor_store import ExecutorWriter
+    from sharkpy.columnar.block_writer import BlockWriter, ExecutorWriter
     from sharkpy.columnar.store import BlockStore
     from sharkpy.execution.spark.jobs import SparkJobs
 
@@ -184,7 +183,7 @@ class Engine:
         """Writer with which tasks store blocks, in the memory of this machine or of the task's host."""
         if self.is_local:
             return self.store.writer()
-        from sharkpy.columnar.executor_store import ExecutorWriter
+        from sharkpy.columnar.block_writer import ExecutorWriter
 
         shm_dir, limit = self.conf.value(settings.STORE_SHM_DIR), self.conf.value(settings.STORE_MEMORY_LIMIT)
         return ExecutorWriter(shm_dir, self.store.local_dir, limit)

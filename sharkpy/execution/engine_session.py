@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.statement_record import StatementRecord
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.statement_records import StatementRecord
     from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission

@@ -14,7 +14,7 @@ from sharkpy.catalog.path_gate import PathGate
 from sharkpy.execution.scratch import blocks_folder
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from sharkpy.plan.commands import (
     queries_of,
 )
 from sharkpy.plan.logical import Distribute, Join, LogicalPlan, Project, Scan
-from sharkpy.plan.query_table import QueryTable
+from sharkpy.plan.subqueries import QueryTable
 from sharkpy.streaming.commands.control_continuous import query_of
 from sharkpy.streaming.sinks import SINKS
 from sharkpy.streaming.targets import targets_of

@@ -14,7 +14,7 @@ from sharkpy.execution.tables.data_files import partitions_of
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.plan.commands import Command, Explain, Insert, MultiInsert, queries_of
 from sharkpy.plan.logical import LogicalPlan, Scan
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 from sharkpy.sql.binder import bind
 
 if TYPE_CHECKING:

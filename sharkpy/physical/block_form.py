@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.base.errors import InternalError
-from sharkpy.columnar.column_cache import array_buffers, column_cache
+from sharkpy.columnar.block_cache import array_buffers, column_cache
 from sharkpy.columnar.encoded_column import DictionaryForm, NarrowForm, ScanForm
 from sharkpy.physical.stage_program import BlockColumns
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sharkpy.columnar.bounds import NumberBounds
 from sharkpy.columnar.pruning import InSet, prune
-from sharkpy.columnar.statistics import StatisticsTable
+from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.physical.distribution import Broadcast, BroadcastPartitioning, Single, SinglePartitioning
 from sharkpy.physical.estimate import estimated_bytes, estimated_rows
 from sharkpy.physical.learned_filters import JoinEdge, join_edges, targets

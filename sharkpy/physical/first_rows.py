@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sharkpy.columnar.block_order import BlockOrder, block_order
+from sharkpy.columnar.block_ranges import BlockOrder, block_order
 from sharkpy.columnar.bounds import Mask
-from sharkpy.columnar.predicate import Not
-from sharkpy.columnar.pruning import prune
+from sharkpy.columnar.pruning import Not, prune
 from sharkpy.physical.distribution import Single
 from sharkpy.physical.learned_filters import through_project
 from sharkpy.physical.operators import (
@@ -226,7 +225,7 @@ def _by_promise(source: Source, order: BlockOrder | None) -> BlockSet:
         return source.scan.blocks
     numbers = source.scan.blocks.numbers()
     rank = np.empty(len(order.column.valid_counts), np.int64)
-    rank[order.by_promise()] = np.arange(len(rank))
+    rank[order.most_promising_first()] = np.arange(len(rank))
     return source.scan.blocks.at(np.argsort(rank[numbers], kind="stable"))
 
 

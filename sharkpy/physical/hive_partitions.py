@@ -11,9 +11,8 @@ import numpy as np
 
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import Domain, domain_of, to_domain
-from sharkpy.columnar.predicate import Not
-from sharkpy.columnar.pruning import prune
-from sharkpy.columnar.statistics import StatisticsTable
+from sharkpy.columnar.pruning import Not, prune
+from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.columnar.version import TableVersion
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.plan.logical import Scan

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sharkpy.columnar.key_bits import KeyBits
 from sharkpy.columnar.pruning import prune
+from sharkpy.columnar.value_sets import KeyBits
 from sharkpy.physical.operators import (
     BlockScan,
     BlockSet,

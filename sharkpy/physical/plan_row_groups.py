@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sharkpy.base import settings
 from sharkpy.columnar.pruning import prune
-from sharkpy.columnar.statistics import StatisticsTable
+from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.plan.logical import Scan

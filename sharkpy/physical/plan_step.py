@@ -9,7 +9,7 @@ from sharkpy.physical.operators import Exchange, StepOperator
 from sharkpy.physical.operators import Project as ProjectOperator
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Sort, Step
-from sharkpy.plan.steps.script import Script
+from sharkpy.plan.row_steps import Script
 
 
 def step_input(plan: LogicalPlan) -> LogicalPlan:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sharkpy.columnar import predicate as pruning
-from sharkpy.columnar.predicate import Mapped, Operator, Predicate
-from sharkpy.plan.constant_set import ConstantSet
+from sharkpy.columnar import pruning as pruning
+from sharkpy.columnar.pruning import Mapped, Operator, Predicate
+from sharkpy.plan.arrow_data import ConstantSet
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, InSet, Literal
 
 _COMPARISONS: dict[str, Operator] = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}

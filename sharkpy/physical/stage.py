@@ -11,7 +11,7 @@ from sharkpy.physical.distribution import DealtBuckets
 from sharkpy.physical.operators import GivenScan
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.stage_program import BroadcastColumns, StageProgram, TaskInput
-from sharkpy.plan.given_rows import GivenRows
+from sharkpy.plan.arrow_data import GivenRows
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.key_bits import KeyBits
+from sharkpy.columnar.value_sets import KeyBits
 from sharkpy.physical.sinks import StageSink
-from sharkpy.plan.given_rows import RowReader
-from sharkpy.plan.row_sample import RowSample
-from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.plan.arrow_data import RowReader
+from sharkpy.plan.logical import RowSample
+from sharkpy.plan.row_steps import RowStep
 from sharkpy.sources.split import Split
 from sharkpy.udf.user.function import FunctionUse
 from sharkpy.values.types import Schema

@@ -32,7 +32,7 @@ from sharkpy.physical.stage_program import StageProgram
 from sharkpy.physical.statistics_answers import answer_from_statistics, may_be_answered
 from sharkpy.physical.task_inputs import deal
 from sharkpy.plan.logical import LogicalPlan, Scan
-from sharkpy.plan.query_table import QueryTable
+from sharkpy.plan.subqueries import QueryTable
 
 FilledStage = tuple[PlacedPlan, Stage]
 """Plan, and its only stage."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from sharkpy.base import settings
-from sharkpy.columnar.statistics import StatisticsAnswer, StatisticsTable
+from sharkpy.columnar.statistics_table import StatisticsAnswer, StatisticsTable
 from sharkpy.columnar.version import TableVersion
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead

@@ -8,9 +8,8 @@ import numpy as np
 
 from sharkpy.columnar.bounds import NumberBounds
 from sharkpy.columnar.domain import Domain, domain_of
-from sharkpy.columnar.predicate import Not, Predicate
-from sharkpy.columnar.pruning import prune
-from sharkpy.columnar.statistics import ColumnTable, StatisticsTable
+from sharkpy.columnar.pruning import Not, Predicate, prune
+from sharkpy.columnar.statistics_table import ColumnTable, StatisticsTable
 from sharkpy.physical.column_bounds import MOST_STRINGS
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.physical.ranges import ColumnRange

@@ -5,19 +5,22 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from sharkpy.catalog.virtual_columns import with_virtual_columns
+from sharkpy.catalog.system_tables import with_virtual_columns
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, SortKey
-from sharkpy.plan.node import PlanNode, listed
-from sharkpy.plan.row_sample import RowSample
-from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.plan.node import PlanNode, bracketed
+from sharkpy.plan.row_steps import RowStep
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from sharkpy.catalog.model import Table
-    from sharkpy.plan.given_rows import GivenRows
+    from sharkpy.plan.arrow_data import GivenRows
     from sharkpy.values.types import Schema
 
 
@@ -98,7 +101,7 @@ class Scan(Producer):
     def label(self) -> str:
         where = f" where {self.predicate}" if self.predicate else ""
         sample = f" {self.sample}" if self.sample else ""
-        return f"Scan {self.table.qualified_name} {listed(self.columns)}{where}{sample}"
+        return f"Scan {self.table.qualified_name} {bracketed(self.columns)}{where}{sample}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ class Values(Producer):
 
     @property
     def label(self) -> str:
-        return f"Values {listed(self.columns)} {len(self.rows)} rows"
+        return f"Values {bracketed(self.columns)} {len(self.rows)} rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ class Given(Producer):
 
     @property
     def label(self) -> str:
-        return f"Given {listed(self.columns)} from {self.rows.label}"
+        return f"Given {bracketed(self.columns)} from {self.rows.label}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ class SharedRows(Producer):
 
     @property
     def label(self) -> str:
-        return f"SharedRows {listed(self.columns)}"
+        return f"SharedRows {bracketed(self.columns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,7 @@ class Project(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Project {listed(self.items)}"
+        return f"Project {bracketed(self.items)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +230,7 @@ class Aggregate(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Aggregate by {listed(self.groups)} computing {listed(self.aggregates)}"
+        return f"Aggregate by {bracketed(self.groups)} computing {bracketed(self.aggregates)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +243,7 @@ class Expand(Producer):
 
     @property
     def label(self) -> str:
-        return f"Expand {listed(self.columns)} {len(self.projections)} sets"
+        return f"Expand {bracketed(self.columns)} {len(self.projections)} sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +259,7 @@ class Window(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Window {listed(self.windows)}"
+        return f"Window {bracketed(self.windows)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +277,7 @@ class Generate(Producer):
 
     @property
     def label(self) -> str:
-        return f"Generate {'outer ' if self.outer else ''}{self.generator} as {listed(self.columns)}"
+        return f"Generate {'outer ' if self.outer else ''}{self.generator} as {bracketed(self.columns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +300,7 @@ class Step(Producer):
 
     @property
     def label(self) -> str:
-        return f"Step {self.step.label} of {listed(self.arguments)} as {listed(self.columns)}"
+        return f"Step {self.step.label} of {bracketed(self.arguments)} as {bracketed(self.columns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +313,7 @@ class Sort(SameColumns):
 
     @property
     def label(self) -> str:
-        return f"{'Sort' if self.is_global else 'SortWithin'} {listed(self.keys)}"
+        return f"{'Sort' if self.is_global else 'SortWithin'} {bracketed(self.keys)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +326,7 @@ class Distribute(SameColumns):
 
     @property
     def label(self) -> str:
-        return f"Distribute {listed(self.keys)}"
+        return f"Distribute {bracketed(self.keys)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +351,7 @@ class Union(Producer):
 
     @property
     def label(self) -> str:
-        return f"Union {listed(self.columns)}"
+        return f"Union {bracketed(self.columns)}"
 
 
 def with_source(query: LogicalPlan, source: LogicalPlan | None) -> LogicalPlan:
@@ -356,3 +359,37 @@ def with_source(query: LogicalPlan, source: LogicalPlan | None) -> LogicalPlan:
     if source is None:
         return query
     return source if isinstance(query, SharedRows) else query.map_children(lambda child: with_source(child, source))
+
+
+@dataclass(frozen=True, slots=True)
+class RowSample:
+    """A sample with each row at probability `fraction`, or with about `num_bytes` of the table's bytes.
+
+    1. The choice of a row depends on `seed`, on the name of its split or block, and on its position there. So every
+       task, retry and statement finds the same rows while the table is stored the same way.
+    2. It does not depend on the row's values, on other predicates, or on the columns that are read.
+    """
+
+    fraction: float = 1.0
+    seed: int = 0
+    num_bytes: int | None = None
+
+    def of_bytes(self, table_bytes: int) -> RowSample:
+        """Return the sample of a table with `table_bytes` bytes, as a fraction."""
+        if self.num_bytes is None:
+            return self
+        return RowSample(min(1.0, self.num_bytes / table_bytes) if table_bytes else 1.0, self.seed)
+
+    def chooser(self, origin: str) -> Callable[[int], np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Return a function that takes the number of next rows of the split or block `origin`, and returns which of
+        them are in the sample.
+        """
+        import numpy as np
+
+        generator = np.random.default_rng((self.seed, zlib.crc32(origin.encode())))
+        return lambda num_rows: generator.random(num_rows) < self.fraction
+
+    def __str__(self) -> str:
+        if self.num_bytes is not None:
+            return f"sample of {self.num_bytes} bytes"
+        return f"sample of {self.fraction:.4%}".replace(".0000%", "%")

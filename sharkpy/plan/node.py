@@ -39,6 +39,6 @@ class PlanNode(TreeNode[P]):
         return "\n".join(lines)
 
 
-def listed(items: tuple[object, ...]) -> str:
+def bracketed(items: tuple[object, ...]) -> str:
     """Return items as labels print them."""
     return "[" + ", ".join(map(str, items)) + "]"

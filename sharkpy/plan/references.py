@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project
-from sharkpy.plan.subquery import SUBQUERIES, Exists, InSubquery, ScalarSubquery
+from sharkpy.plan.subqueries import SUBQUERIES, Exists, InSubquery, ScalarSubquery
 
 
 def column_ids(expr: Expr) -> frozenset[int]:

@@ -21,9 +21,9 @@ from sharkpy.sources.lake.lake_reach import LakeReach
 from sharkpy.sources.lake.session_lakes import SessionLakes
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.function_catalog import ModelFunction
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.catalog.system_tables import SystemTable
 
 

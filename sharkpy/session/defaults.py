@@ -11,7 +11,7 @@ from sharkpy.base import settings, uri
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.settings import Conf
 from sharkpy.base.users import user_state_folder
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import local_path
 
 
 def add_keywords(conf: Conf, keywords: Mapping[str, object]) -> Conf:
@@ -43,7 +43,7 @@ def warehouse_location(chosen: str | os.PathLike[str] | None, conf: Conf) -> str
     if not uri.is_remote(location):
         return local_path(location) if uri.scheme_of(location) else str(Path(location).expanduser().absolute())
     uri.check_no_secrets(location)
-    return uri.normal(location)
+    return uri.normalized(location)
 
 
 def _default_warehouse(conf: Conf) -> str:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
-from sharkpy.catalog.pattern import matches
-from sharkpy.catalog.statement_file import StatementFile
+from sharkpy.base.wildcards import name_matches
+from sharkpy.catalog.statement_records import StatementFile
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.statement_record import StatementRecord
+    from sharkpy.catalog.statement_records import StatementRecord
     from sharkpy.session.history_writer import HistoryWriter
 
 log = logging.getLogger(__name__)
@@ -63,9 +63,11 @@ class StatementHistory:
         known = list(self._records)
         # A statement that has ended in the meantime is in both.
         by_id = {one.query_id: one for one in (*running, *known) if user is None or one.user == user}
-        found = [one for one in by_id.values() if like is None or matches(one.text, like)]
+        found = [one for one in by_id.values() if like is None or name_matches(one.text, like)]
         saved = (
-            one for one in self._saved(user) if one.query_id not in by_id and (like is None or matches(one.text, like))
+            one
+            for one in self._saved(user)
+            if one.query_id not in by_id and (like is None or name_matches(one.text, like))
         )
         found += itertools.islice(saved, limit)
         found.sort(key=lambda one: one.started, reverse=True)

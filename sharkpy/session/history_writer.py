@@ -9,8 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.statement_file import StatementFile
-    from sharkpy.catalog.statement_record import StatementRecord
+    from sharkpy.catalog.statement_records import StatementFile, StatementRecord
 
 log = logging.getLogger(__name__)
 _GATHER_SECONDS = 0.2

@@ -17,7 +17,7 @@ from sharkpy.base.errors import (
     SourceError,
     SparkLostError,
 )
-from sharkpy.base.interruptible import interruptible
+from sharkpy.base.thread_call import interruptible
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.execution.queries.plan_cache import CatalogLookups, Given, PlanCache, PlannedQuery
@@ -28,8 +28,8 @@ from sharkpy.physical.lowering.lower_stage import only_stage
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.plan.commands import ChangeRows, Command, CreateTable, Explain, GenerateTable, Insert
 from sharkpy.plan.logical import LogicalPlan, Step
-from sharkpy.plan.read_tables import read_tables
-from sharkpy.plan.steps.script import Script
+from sharkpy.plan.row_steps import Script
+from sharkpy.plan.subqueries import read_tables
 from sharkpy.session.result import Result
 from sharkpy.sql.binder import bind
 from sharkpy.sql.context import StatementClock

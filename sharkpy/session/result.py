@@ -9,11 +9,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from sharkpy.base.distinct_names import distinct_names
-from sharkpy.base.end_of_use import when_unused
+from sharkpy.base.cleanup import finalize_at_once
 from sharkpy.base.errors import ExecutionError
-from sharkpy.base.interruptible import interruptible
-from sharkpy.values.types import INTERVAL_DAY_TIME, Schema, arrow_schema
+from sharkpy.base.thread_call import interruptible
+from sharkpy.values.types import INTERVAL_DAY_TIME, Schema, arrow_schema, distinct_names
 
 if TYPE_CHECKING:
     import pandas
@@ -71,7 +70,7 @@ class Result:
         self._is_complete = is_complete
         self._is_closed = self._has_given = self._is_read = False
         close = getattr(self._source, "close", None)
-        self._forget_end = when_unused(self, close) if close else None
+        self._forget_end = finalize_at_once(self, close) if close else None
 
     @property
     def columns(self) -> list[str]:

@@ -22,7 +22,7 @@ from sharkpy.base.errors import (
     StatementTimeoutError,
 )
 from sharkpy.base.secrets import redacted
-from sharkpy.catalog.statement_record import StatementRecord, StatementState, cut_text
+from sharkpy.catalog.statement_records import StatementRecord, StatementState, cut_text
 from sharkpy.execution.stages.progress import ignore_progress
 from sharkpy.execution.statement import Statement
 

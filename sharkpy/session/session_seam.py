@@ -16,9 +16,9 @@ from sharkpy.session.running_statements import PYTHON, StatementTitle, new_query
 from sharkpy.session.session_state import SessionState
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.statement_record import StatementRecord
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.statement_records import StatementRecord
     from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.execution.queries.plan_observers import PlanObservers
 from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions
 from sharkpy.session.running_statements import RunningStatements

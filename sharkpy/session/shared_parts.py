@@ -12,7 +12,7 @@ from sharkpy.base import settings, uri
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.base.users import user_name
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.newest_session import note_started, note_stopped
 from sharkpy.execution.queries.plan_cache import PlanCache
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.file_options import FileOptions
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.path_gate import PathGate
-    from sharkpy.catalog.statement_record import StatementRecord
+    from sharkpy.catalog.statement_records import StatementRecord
     from sharkpy.execution.commands.writes.remote_remains import RemoteRemains
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
@@ -86,9 +86,9 @@ class SharedParts:
         if uri.is_remote(warehouse):
             hint = "name a local folder: the databases of the metastore have locations for their tables"
             raise UnsupportedError(
-                f'the warehouse "{uri.shown(warehouse)}" with a Hive metastore is not supported', hint=hint
+                f'the warehouse "{uri.redacted(warehouse)}" with a Hive metastore is not supported', hint=hint
             )
-        from sharkpy.catalog.metastore.hive_tables import HiveTables
+        from sharkpy.catalog.hive_metastore import HiveTables
         from sharkpy.execution.spark.jvm_metastore import JvmMetastore, metastore_place
 
         place = metastore_place(self.conf, warehouse)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from sharkpy.base import settings
 from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import ParseError, TableNotFoundError
-from sharkpy.base.interruptible import interruptible
+from sharkpy.base.thread_call import interruptible
 from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.names import check_name, qualified
 from sharkpy.session.defaults import add_keywords
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from sharkpy.execution.stages.progress import ProgressListener
     from sharkpy.ml.models.estimator import Estimator
     from sharkpy.ml.rdd.table_rdd import TableRDD
+    from sharkpy.plan.arrow_data import GivenRows
     from sharkpy.plan.expr import PythonValue
-    from sharkpy.plan.given_rows import GivenRows
     from sharkpy.session.prepared_statement import PreparedStatement
     from sharkpy.sql.placeholders import Parameters
     from sharkpy.streaming.dstreams.new_streams import Streams

@@ -13,8 +13,8 @@ from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError, StorageRefusedError, UnsupportedError
 from sharkpy.base.settings import TAKE_OVER, Conf
 from sharkpy.base.users import user_name
-from sharkpy.catalog.catalog_owner import CatalogOwner
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.catalog import Catalog
+from sharkpy.catalog.warehouse_identity import CatalogOwner
 
 if TYPE_CHECKING:
     from sharkpy.sources.storage.store import Store
@@ -56,7 +56,7 @@ def writable_store(warehouse: str, conf: Conf) -> Store:
     store = store_of(warehouse, access_to(warehouse, conf, conf))
     if not (store.traits.writes and store.traits.lists and store.traits.puts_new):
         fact = f"{store.name.endpoint} cannot create a file only if it does not exist"
-        message = f'"{uri.shown(warehouse)}" cannot be a warehouse: {fact}'
+        message = f'"{uri.redacted(warehouse)}" cannot be a warehouse: {fact}'
         raise UnsupportedError(message, hint="choose a bucket of S3, Google or Azure, or a folder of HDFS")
     return store
 

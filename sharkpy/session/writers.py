@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast
 
-from sharkpy.base.distinct_names import distinct_names
-from sharkpy.values.types import DataType, Schema, arrow_schema, is_numeric
+from sharkpy.values.types import DataType, Schema, arrow_schema, distinct_names, is_numeric
 from sharkpy.values.value_text import NULL_TEXT, dumps, format_column, optional_texts, readable_texts, to_json
 from sharkpy.values.visible_text import visible, visible_lines
 

@@ -16,9 +16,9 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from sharkpy.base import apart
-from sharkpy.base.apart import BrokenCallError
+from sharkpy.base import subprocess_call
 from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.subprocess_call import BrokenCallError
 from sharkpy.catalog.avro_schema import AvroType, field_types, json_of, without_logical_types
 from sharkpy.sources.arrow import Array, column_type
 from sharkpy.sources.convert import convert
@@ -75,7 +75,7 @@ class AvroRecords:
 
     def _call(self, name: str, *arguments: object) -> list[bytes]:
         try:
-            return apart.call(f"{__name__}:{name}", self, *arguments)
+            return subprocess_call.call(f"{__name__}:{name}", self, *arguments)
         except BrokenCallError as error:
             raise SourceError(f"{self.place} cannot be read as Avro: {error}") from None
 

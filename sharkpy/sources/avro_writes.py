@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.base import apart
-from sharkpy.base.apart import BrokenCallError
+from sharkpy.base import subprocess_call
 from sharkpy.base.errors import ConfigurationError, SourceError
+from sharkpy.base.subprocess_call import BrokenCallError
 from sharkpy.catalog.avro_schema import AvroType, field_types, given_schema, json_of, record_of
 from sharkpy.sources.avro_records import batch_of, message_of
 from sharkpy.sources.source import Properties
@@ -47,7 +47,7 @@ class WrittenRecords:
 
     def _call(self, name: str, *arguments: object) -> list[bytes]:
         try:
-            return apart.call(f"{__name__}:{name}", self, *arguments)
+            return subprocess_call.call(f"{__name__}:{name}", self, *arguments)
         except BrokenCallError as error:
             raise SourceError(f"rows cannot be written as Avro: {error}") from None
 

@@ -97,7 +97,7 @@ def _to_local(file: DataFile, target: str) -> DataFile:
     except OSError as error:
         raise io_error(error, file.path) from None
     if status.st_size != file.size_bytes and file.access:
-        raise SourceError(f'"{uri.shown(file.path)}" gave {status.st_size} bytes instead of {file.size_bytes}')
+        raise SourceError(f'"{uri.redacted(file.path)}" gave {status.st_size} bytes instead of {file.size_bytes}')
     return replace(file, path=target, size_bytes=status.st_size, modified_ns=status.st_mtime_ns, tag="", access="")
 
 
@@ -113,7 +113,7 @@ def _delete(file: DataFile) -> None:
         if (found := store.stat(file.path)) is None:
             return
         if found != facts_of(file):
-            raise SourceError(f'"{uri.shown(file.path)}" was changed after it was copied')
+            raise SourceError(f'"{uri.redacted(file.path)}" was changed after it was copied')
         store.delete([file.path])
         return
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from sharkpy.base.errors import ExecutionError, ResourceError, SourceError, UnsupportedError
-from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
+from sharkpy.catalog.system_tables import BLOCK_OFFSET
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -44,7 +44,7 @@ def _check(file: DataFile, name: str) -> None:
     if wanted == "orc" and found is None and head[:3] == b"ORC":
         # The oldest ORC files are marked only at their start.
         return
-    shown, path = _SHOWN.get(name, "a text"), uri.shown(file.path)
+    shown, path = _SHOWN.get(name, "a text"), uri.redacted(file.path)
     message = f'"{path}" is not {shown} file' + (f", but {_SHOWN[found]} file" if found is not None else "")
     hint = "load it into a table of its own format, and INSERT from that"
     raise SourceError(message, hint=hint, sqlstate="22000")

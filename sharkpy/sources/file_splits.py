@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sharkpy.base.settings import LINE_BYTES, SPLIT_BYTES, Conf
 from sharkpy.catalog.avro_schema import with_schema_text
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.json_rows import partition_format_from_text
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.catalog.serialize import form_from_text
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_limit import with_line_limit
 from sharkpy.sources.registry import source
@@ -46,4 +46,4 @@ def read_properties(storage: StorageFormat, conf: Conf, schema_text: Callable[[s
 def by_form(files: Sequence[DataFile], storage: StorageFormat) -> Iterator[tuple[StorageFormat, list[DataFile]]]:
     """Groups of adjacent files with the same format."""
     for form, members in itertools.groupby(files, key=lambda file: file.form):
-        yield form_from_text(form)[0] or storage, list(members)
+        yield partition_format_from_text(form)[0] or storage, list(members)

@@ -24,7 +24,7 @@ from uuid import uuid4
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import SourceError, UnsupportedError
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_with
@@ -61,7 +61,7 @@ class FolderWrite:
         """A new write. UnsupportedError for a read-only server."""
         traits = store_with(target, access_id).traits
         if not (traits.writes and traits.lists):
-            raise UnsupportedError(f'"{uri.shown(target)}" cannot be written: its server is read-only')
+            raise UnsupportedError(f'"{uri.redacted(target)}" cannot be written: its server is read-only')
         return cls(target, uuid4().hex, access_id)
 
     @property
@@ -202,7 +202,7 @@ def _from_bytes(content: bytes, path: str) -> PlacedFiles:
                 return PlacedFiles(last=(name, text))
     except ValueError:
         pass
-    raise SourceError(f'"{uri.shown(path)}" does not tell what a write has put in place')
+    raise SourceError(f'"{uri.redacted(path)}" does not tell what a write has put in place')
 
 
 def _is_inside(name: object) -> bool:

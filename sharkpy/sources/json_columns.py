@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import SourceError
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.sources.interrupted_queries import interrupted_with_statement
 from sharkpy.sources.json_source import objects_of
 from sharkpy.sources.layout import DataFile

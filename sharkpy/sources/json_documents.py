@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.sources.line_limit import LineLimit
 
 Places = np.ndarray[Any, np.dtype[np.int32]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
-from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
+from sharkpy.catalog.system_tables import BLOCK_OFFSET
 from sharkpy.sources.json_documents import Parts, document_parts, is_document
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import line_chunks, line_splits

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType, is_string
 
 Json = None | bool | int | Decimal | str | list["Json"] | dict[str, "Json"]

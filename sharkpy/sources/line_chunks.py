@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
+from sharkpy.catalog.system_tables import BLOCK_OFFSET
 from sharkpy.sources.failures import format_error, io_error
 from sharkpy.sources.hadoop_codecs import HadoopCodec, codec_of_path
 from sharkpy.sources.layout import DataFile

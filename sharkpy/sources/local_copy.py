@@ -125,7 +125,7 @@ def opened(file: DataFile | Split, start: int = 0, end: int | None = None) -> Bi
 def small_text(facts: ObjectFacts, access_id: str) -> str:
     """Text of a small remote file, read by `read_whole`."""
     with cast(BinaryIO, RangeReader(store_with(facts.path, access_id), facts)) as file:
-        return read_whole(file, uri.shown(facts.path))
+        return read_whole(file, uri.redacted(facts.path))
 
 
 def opened_codec(file: DataFile | Split, codec: HadoopCodec) -> BinaryIO:

@@ -16,7 +16,7 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled, checked
 from sharkpy.base.errors import BindError, SourceError
 from sharkpy.catalog.hive_partition import partition_values
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.remote_listing import parts_below
 from sharkpy.sources.layout import DataFile, check_name, list_data_files

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.format_options import CSV
-from sharkpy.catalog.virtual_columns import is_virtual
+from sharkpy.catalog.system_tables import is_virtual
 from sharkpy.sources import avro
 from sharkpy.sources.csv_files.inference import inferred_columns
 from sharkpy.sources.csv_files.multi_line import first_tokens

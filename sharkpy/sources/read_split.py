@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import partition_values
-from sharkpy.catalog.serialize import form_from_text
-from sharkpy.catalog.virtual_columns import BLOCK_OFFSET, FILE_NAME
+from sharkpy.catalog.json_rows import partition_format_from_text
+from sharkpy.catalog.system_tables import BLOCK_OFFSET, FILE_NAME
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.bad_rows.judged import BAD_ROWS, COUNTED, SKIPPED, read_counted, read_good
 from sharkpy.sources.convert import convert_columns
@@ -66,7 +66,7 @@ def _read_unplaced(
 ) -> Iterator[tuple[pa.RecordBatch, Array | None]]:
     """Columns `names` of `schema`. In files that were written with other columns they are matched by position."""
     reader = source(split.format)
-    written = form_from_text(split.form)[1]
+    written = partition_format_from_text(split.form)[1]
     if written is None:
         yield from ((batch, None) for batch in reader.read(split, schema, names, metrics))
         return
@@ -82,7 +82,7 @@ def _read_placed(
     reader = source(split.format)
     if not isinstance(reader, PlacedSource):
         raise no_places(split.path, split.format)
-    written = form_from_text(split.form)[1]
+    written = partition_format_from_text(split.form)[1]
     there = schema.select(names) if written is None else _written_columns(written, schema, names)
     for batch, places in reader.read_placed(split, written or schema, there.names, metrics):
         (whole,) = [batch] if written is None else _converted([batch], there, schema, names)

@@ -82,7 +82,7 @@ def matching_files(pattern: str, access_id: str) -> tuple[str, list[DataFile]]:
     wanted = PathPattern.of(names)
     found = [file for file in files_below(folder, access_id) if wanted.matches(parts_below(file, folder))]
     if not found:
-        raise SourceError(f'no file matches "{uri.shown(pattern)}"', sqlstate="58P01")
+        raise SourceError(f'no file matches "{uri.redacted(pattern)}"', sqlstate="58P01")
     return folder, found if wanted.is_deep else _matched(found, folder, len(wanted.parts))
 
 
@@ -101,5 +101,5 @@ def pattern_parts(pattern: str) -> tuple[str, str]:
     place = pattern.rfind("/", 0, first)
     folder, names = pattern[:place], pattern[place + 1 :]
     if folder.endswith(("/", ":")):
-        raise BindError(f'"{uri.shown(pattern)}" has a pattern for its bucket', sqlstate="42602")
+        raise BindError(f'"{uri.redacted(pattern)}" has a pattern for its bucket', sqlstate="42602")
     return folder, names

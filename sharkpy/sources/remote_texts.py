@@ -25,7 +25,7 @@ class _RemoteTexts:
     def read(self, location: str, access_id: str) -> str:
         facts = store_with(location, access_id).stat(location)
         if facts is None:
-            raise SourceError(f'file or folder "{uri.shown(location)}" does not exist', sqlstate="58P01")
+            raise SourceError(f'file or folder "{uri.redacted(location)}" does not exist', sqlstate="58P01")
         key = (access_id, facts)
         with self._lock:
             if key in self._known:

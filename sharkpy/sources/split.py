@@ -25,7 +25,7 @@ class Split:
 
     `modified_ns`, `file_bytes` and `tag` identify the file's content: a split whose file has changed is refused.
     `partition` is the name of the file's Hive partition, empty if there is none. `form` is the file's own format and
-    columns if they are not the table's (see `sharkpy.catalog.serialize`). `plain` is the same for all splits of a file.
+    columns if they are not the table's (see `sharkpy.catalog.json_rows`). `plain` is the same for all splits of a file.
     `access`: id of the access to the store of a remote file; empty for local files.
     """
 

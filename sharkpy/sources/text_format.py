@@ -6,8 +6,8 @@ import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.udf.java_datetime import parse_time
 from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType
 

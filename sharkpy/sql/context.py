@@ -20,10 +20,10 @@ from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
 from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.expr import ColumnRef, Expr
-from sharkpy.plan.given_rows import GivenRows
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.plan.query_table import QueryTable
+from sharkpy.plan.subqueries import QueryTable
 from sharkpy.sql.grammar.syntax_error import place
 from sharkpy.values.types import DataType
 

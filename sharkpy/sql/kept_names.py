@@ -10,8 +10,8 @@ from sqlglot import exp
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.function_catalog import CatalogFunction, Macro
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.sql.context import Context, node_end, node_offset
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError
+from sharkpy.base.parse_limits import whole_number
 
 _MOST_PORT = 65535
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import TableNotFoundError, UnsupportedError
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.stream_kinds import FOLDER, FRAMES, KAFKA, SOCKET
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import Insert, OnBadRow

@@ -13,8 +13,8 @@ from sharkpy.sql.context import StatementClock
 from sharkpy.streaming.state_fold import BoundFolds
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.continuous_query import ContinuousQuery
-    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.sql.statements.bind_epoch import EpochTables
     from sharkpy.streaming.epoch_view import EpochView

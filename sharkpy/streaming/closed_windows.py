@@ -13,9 +13,9 @@ from sharkpy.sql.binder import bind_state_watermark
 from sharkpy.streaming.sources.closed_spans import add_span, end_of_span, spans_of
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
 
 _BEGIN = -62_135_596_800_000_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
-from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.unfinished_writes import FileSyncs
 from sharkpy.streaming import steps
 from sharkpy.streaming.epoch_log import EpochLog
 from sharkpy.streaming.epoch_write import EpochWrite

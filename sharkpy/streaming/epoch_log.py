@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sharkpy.catalog.position import Position, as_numbers, of_numbers
+from sharkpy.catalog.continuous_query import Position, position_from_numbers, position_to_numbers
 from sharkpy.sources.failures import io_error
 
 _TOTALS = "totals"
@@ -28,7 +28,7 @@ Ranges = tuple[tuple[str, Position, Position], ...]
 
 def mark_of(ranges: Ranges) -> str:
     """Return a short hash that identifies ranges."""
-    texts = [[stream, as_numbers(start), as_numbers(end)] for stream, start, end in sorted(ranges)]
+    texts = [[stream, position_to_numbers(start), position_to_numbers(end)] for stream, start, end in sorted(ranges)]
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]
 
 
@@ -220,11 +220,14 @@ def _until(number: int, epochs: dict[int, LoggedEpoch]) -> dict[int, LoggedEpoch
 
 
 def _ranges(line: dict[str, Any]) -> Ranges:
-    return tuple((stream, of_numbers(start), of_numbers(end)) for stream, (start, end) in line["offsets"].items())
+    return tuple(
+        (stream, position_from_numbers(start), position_from_numbers(end))
+        for stream, (start, end) in line["offsets"].items()
+    )
 
 
 def _begin_line(number: int, began: str, ranges: Ranges) -> dict[str, Any]:
-    offsets = {stream: [as_numbers(start), as_numbers(end)] for stream, start, end in ranges}
+    offsets = {stream: [position_to_numbers(start), position_to_numbers(end)] for stream, start, end in ranges}
     return {"epoch": number, "began": began, "offsets": offsets}
 
 

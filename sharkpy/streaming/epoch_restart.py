@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import Offsets
-from sharkpy.catalog.store import Catalog
 from sharkpy.streaming.epoch_write import EpochWrite
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import ContinuousQuery
-from sharkpy.catalog.epoch_store import KeptEpoch
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.epoch_store import RetainedEpoch
 from sharkpy.streaming.epoch_write import EpochWrite
 
 
@@ -19,7 +19,7 @@ class EpochRollback(EpochWrite):
     """
 
     query_id: str
-    to: KeptEpoch
+    to: RetainedEpoch
     catalog: Catalog
     check: Callable[[ContinuousQuery], None]
     """Raises an error if the current query cannot go back: another process may have run it in the meantime."""

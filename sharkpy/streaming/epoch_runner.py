@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, SharkError, StorageRefusedError
 from sharkpy.base.settings import COMPACTION_BLOCKS, STREAM_KEPT_EPOCHS
-from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
-from sharkpy.catalog.position import Position, furthest, is_within, least
+from sharkpy.catalog.continuous_query import (
+    ContinuousQuery,
+    Position,
+    QueryState,
+    furthest_position,
+    is_position_within,
+    least_position,
+)
 from sharkpy.execution.commands.insert import insert_with
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
@@ -37,7 +43,7 @@ from sharkpy.streaming.sinks.sink import SinkEpoch, count_epoch, write_epoch
 from sharkpy.streaming.targets import check_targets
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.epoch_store import KeptEpoch
+    from sharkpy.catalog.epoch_store import RetainedEpoch
     from sharkpy.catalog.model import Table
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -118,12 +124,12 @@ class EpochRunner:
             return tuple((stream, (), ()) for stream in query.streams)
         begun = self._restored(query)
         # After a power failure the catalog may be older than the log.
-        if begun is not None and all(is_within(end, view.ends[stream]) for stream, _, end in begun):
+        if begun is not None and all(is_position_within(end, view.ends[stream]) for stream, _, end in begun):
             return begun
         ranges = []
         for stream, reader in view.readers.items():
             start = self._start(query, stream, reader)
-            end = furthest(start, view.ends[stream])
+            end = furthest_position(start, view.ends[stream])
             if end != start and not whole:
                 end = reader.cut(start, end)
             ranges.append((stream, start, end))
@@ -193,7 +199,7 @@ class EpochRunner:
             if stream == query.continued:
                 continue
             start = dict(query.start).get(stream)
-            if start is not None and not is_within(reader.first(), start):
+            if start is not None and not is_position_within(reader.first(), start):
                 raise BindError(f"items of {view.tables[stream].qualified_name} are gone", sqlstate="55000")
             if start is None and (gone := reader.num_gone()):
                 message = f"the first {gone} items of {view.tables[stream].qualified_name} are gone"
@@ -207,7 +213,7 @@ class EpochRunner:
         self.log.begin(end.number, ranges, view.stream_names)
         self.log.end(end.number, 0, time.monotonic() - began, totals=Totals())
 
-    def roll_back(self, query: ContinuousQuery, to: KeptEpoch, written: Callable[[], StagedWrite]) -> None:
+    def roll_back(self, query: ContinuousQuery, to: RetainedEpoch, written: Callable[[], StagedWrite]) -> None:
         """Make `to` the query's last epoch. `written` makes the write that restores the table's rows of that epoch.
 
         Raise BindError 55000 if items that must be read again are gone.
@@ -218,7 +224,7 @@ class EpochRunner:
 
         def check(current: ContinuousQuery) -> None:
             for stream, position in to.offsets:
-                if not is_within(readers[stream].first(), position) and position != current.offset(stream):
+                if not is_position_within(readers[stream].first(), position) and position != current.offset(stream):
                     name = self._stream(stream).qualified_name
                     raise BindError(f"items of {name} behind epoch {to.number} are gone", sqlstate="55000")
 
@@ -234,7 +240,7 @@ class EpochRunner:
         if keeping:
             queries = self.session.catalog.streams.queries()
             for stream, reader in keeping.items():
-                reader.release(least(query.offset(stream) for query in queries if stream in query.streams))
+                reader.release(least_position(query.offset(stream) for query in queries if stream in query.streams))
 
     def close(self) -> None:
         """Close the connection to the sink."""

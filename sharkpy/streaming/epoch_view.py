@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from sharkpy.base.errors import TableNotFoundError
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.continuous_query import ContinuousQuery
+    from sharkpy.catalog.catalog import Catalog
+    from sharkpy.catalog.continuous_query import ContinuousQuery, Position
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.position import Position
-    from sharkpy.catalog.store import Catalog
     from sharkpy.streaming.sources.source_reader import SourceReader
 
 

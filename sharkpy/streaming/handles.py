@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, ExecutionError, StatementTimeoutError
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
-from sharkpy.catalog.sink_kinds import PROGRAM
+from sharkpy.catalog.stream_kinds import TO_PROGRAM
 from sharkpy.plan.commands import ContinuousAction, ControlContinuous
 from sharkpy.streaming.commands.control_continuous import control_continuous
 from sharkpy.streaming.dstreams.dstream import DStream
@@ -115,7 +115,7 @@ class ContinuousTable:
         taken all available input. Raise BindError 42809 if the table is not such a sink. Return this handle.
         """
         table, session = self._table, self._session
-        if table.sink is None or table.sink.kind != PROGRAM.name:
+        if table.sink is None or table.sink.kind != TO_PROGRAM.name:
             raise BindError(f"{table.qualified_name} is not a continuous sink TO PROGRAM", sqlstate="42809")
         session.streams.programs.add(table, Program(function, as_reader))
         if self._query().trigger.ends:

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sharkpy.base.settings import Conf
-    from sharkpy.catalog.continuous_query import ContinuousQuery
-    from sharkpy.catalog.position import Position
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
+    from sharkpy.catalog.continuous_query import ContinuousQuery, Position
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.plan.commands import Insert, MultiInsert, StateInserts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError
-from sharkpy.catalog.new_columns import ADD, FORMATS, NEW_COLUMNS, STOP, new_columns_of
+from sharkpy.catalog.stream_kinds import ADD, FORMATS, NEW_COLUMNS, STOP, new_columns_of
 from sharkpy.execution.commands.storage import stored_type
 from sharkpy.sources.json_keys import MOST_KEYS, common_type
 from sharkpy.sources.other_columns import OtherColumn, other_columns
@@ -17,8 +17,8 @@ from sharkpy.values.type_parser import type_text
 from sharkpy.values.types import DataType, Field, Schema
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.sources.layout import DataFile
 
 _SHOWN = 20

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
-from sharkpy.catalog.table_folders import goes_with
+from sharkpy.catalog.table_folders import drops_folder
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, table_staging, while_known
@@ -15,10 +15,10 @@ from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.sources.folders.table_folder import sync_all
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.epoch_store import KeptEpoch
+    from sharkpy.catalog.epoch_store import RetainedEpoch
     from sharkpy.catalog.hive_partition import HivePartition
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.partition_changes import PartitionChanges
+    from sharkpy.catalog.table_store import PartitionChanges
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.sources.folders.generations import Placed
 
@@ -34,7 +34,7 @@ class PartitionRollback(QuietWrite):
     """
 
     table: Table
-    to: KeptEpoch
+    to: RetainedEpoch
     staging: str
     session: EngineSession
     staged: dict[int, int] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class PartitionRollback(QuietWrite):
     feed: TableFeed | None = None
 
     @classmethod
-    def begin(cls, table: Table, to: KeptEpoch, session: EngineSession) -> PartitionRollback:
+    def begin(cls, table: Table, to: RetainedEpoch, session: EngineSession) -> PartitionRollback:
         write = cls(table, to, table_staging(table, table.location or "", session), session)
         try:
             write._stage(*write._changed(session.catalog.partitions(table)))
@@ -119,6 +119,6 @@ class PartitionRollback(QuietWrite):
 
     def _drop(self, gone: list[HivePartition], changes: PartitionChanges) -> None:
         warehouse = self.session.catalog.warehouse_dir
-        owned = [one for one in gone if goes_with(one, self.table, warehouse)]
+        owned = [one for one in gone if drops_folder(one, self.table, warehouse)]
         changes.drop(owned, with_data=True)
         changes.drop([one for one in gone if one.name in changes.known], with_data=False)

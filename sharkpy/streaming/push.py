@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, ParameterError, ResourceError
 from sharkpy.catalog.stream_kinds import MAX_BYTES, PROGRAM
-from sharkpy.columnar.store_folder import used_bytes
+from sharkpy.columnar.block_folders import used_bytes
 from sharkpy.ml.tables.declared_columns import DeclaredColumns
 from sharkpy.ml.tables.given_data import given_rows
 from sharkpy.sources.registry import source

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sharkpy.catalog.position import Position, furthest
+from sharkpy.catalog.continuous_query import Position, furthest_position
 from sharkpy.streaming.sources import source_reader
 from sharkpy.streaming.sources.folder import FolderReader
 from sharkpy.streaming.sources.folder_events import FolderEvents
@@ -14,8 +14,8 @@ from sharkpy.streaming.sources.remote_finder import RemoteLooks
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.streaming.sources.found_files import LookFigures
     from sharkpy.streaming.sources.source_reader import SourceReader
@@ -57,7 +57,7 @@ class StreamReaders:
         with self._lock:
             known = self._readers.get(stream)
         noted = (self._catalog.streams.end(stream),)
-        return noted if known is None else furthest(noted, known[1].end)
+        return noted if known is None else furthest_position(noted, known[1].end)
 
     def give_now(self, stream: Table, snapshot: QuerySnapshot) -> None:
         """Set the rows of a stream in a snapshot to all rows that are available now."""

@@ -13,7 +13,7 @@ from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
 from sharkpy.execution.engine_session import EngineSession
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.position import Position
+    from sharkpy.catalog.continuous_query import Position
     from sharkpy.streaming.epoch_runner import EpochRunner
 
 _EAGER_LOOKS, _EAGER_SHARE = 200, 0.1

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from sharkpy.base.end_of_program import at_end_of_program
+from sharkpy.base.cleanup import at_end_of_program
 from sharkpy.base.errors import (
     BindError,
     CancelledError,
@@ -22,9 +22,8 @@ from sharkpy.base.errors import (
     TableChangedError,
 )
 from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_EPOCHS, STREAM_LOG_EPOCHS, STREAM_POLL_MS, USER
-from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
-from sharkpy.catalog.position import Position, items_between
-from sharkpy.catalog.sink_kinds import sink_kind
+from sharkpy.catalog.continuous_query import ContinuousQuery, Position, QueryState, items_between
+from sharkpy.catalog.stream_kinds import sink_kind
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.streaming.bound_query import BoundQuery
 from sharkpy.streaming.epoch_figures import EpochFigures
@@ -40,8 +39,8 @@ from sharkpy.streaming.state_folds import StateFolds
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
-    from sharkpy.catalog.epoch_store import KeptEpoch
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
+    from sharkpy.catalog.epoch_store import RetainedEpoch
     from sharkpy.execution.commands.writes.publish import StagedWrite
     from sharkpy.streaming.state_fold import BoundFolds
 
@@ -182,7 +181,7 @@ class StreamScheduler:
         with self._held(query_id) as scheduled:
             scheduled.runner.restart(self._catalog.streams.get(query_id), emptied)
 
-    def roll_back(self, query_id: str, to: KeptEpoch, written: Callable[[], StagedWrite]) -> None:
+    def roll_back(self, query_id: str, to: RetainedEpoch, written: Callable[[], StagedWrite]) -> None:
         """Make `to` the query's last epoch again.
 
         `written` makes the write that restores the table's rows of that epoch. Raise BindError 55000 if items that must

@@ -17,8 +17,8 @@ from sharkpy.sql.context import StatementClock
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.continuous_query import ContinuousQuery
-    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.file_folding import FoldedRun
     from sharkpy.plan.logical import LogicalPlan

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
-from sharkpy.catalog.position import Position
-from sharkpy.catalog.sink_kinds import sink_kind
+from sharkpy.catalog.continuous_query import ContinuousQuery, Position, QueryState
+from sharkpy.catalog.stream_kinds import sink_kind
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.streaming.scheduler import StreamScheduler
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import CacheMode, Table, TableKind
-from sharkpy.catalog.store import Catalog
 from sharkpy.plan.commands import Insert, MultiInsert, StateInserts
 from sharkpy.sources.folders.table_folder import table_folder
 

@@ -1,12 +1,10 @@
-"""Python values of Arrow columns, five to forty times as fast as Arrow's own conversion.
-
-Arrow makes a scalar of each date and timestamp and, if there are maps, of each value at every depth.
-"""
+"""Conversion between Python objects and Arrow columns, five to forty times as fast as Arrow's own."""
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, cast
 
@@ -23,6 +21,7 @@ from sharkpy.values.types import (
     MapType,
     StructType,
     is_interval,
+    is_nested,
 )
 
 _YEARS = {
@@ -154,3 +153,55 @@ def _struct_values(column: pa.StructArray) -> list[Any]:
         valid = column.is_valid().to_pylist()
         return [value if is_valid else None for value, is_valid in zip(values, valid, strict=True)]
     return values
+
+
+def row_names(row: Any) -> tuple[str, ...] | None:
+    """Return the names of a row's values, or None if the row is a sequence or a single value."""
+    if isinstance(row, Mapping):
+        return tuple(map(str, row))
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return tuple(field.name for field in dataclasses.fields(row))
+    names = getattr(row, "__fields__", None) or getattr(row, "_fields", None)
+    return tuple(names) if isinstance(row, tuple) and names else None
+
+
+def row_values(row: Any) -> Sequence[Any]:
+    """Return the values of a row (a mapping, dataclass, sequence or single value) in its own order."""
+    if isinstance(row, Mapping):
+        return tuple(row.values())
+    if isinstance(row, (tuple, list)):
+        return row
+    if isinstance(row, np.ndarray) and row.ndim == 1:
+        return row.tolist()  # type: ignore[no-any-return]
+    if isinstance(row, np.void):
+        return row.item()
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return tuple(getattr(row, field.name) for field in dataclasses.fields(row))
+    return (row,)
+
+
+def is_pandas_null(value: object) -> bool:
+    """Return True for pandas' own forms of NULL. NaN is a value."""
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def arrow_value(value: Any, dtype: DataType) -> Any:
+    """Return a nested value as pyarrow takes it: fields by lower-case name, maps as pairs. Raise TypeError if its shape
+    differs.
+    """
+    if value is None or is_pandas_null(value):
+        return None
+    match dtype:
+        case ArrayType(element):
+            if isinstance(value, (str, bytes, Mapping)):
+                raise TypeError("not a list")
+            return [arrow_value(one, element) for one in value] if is_nested(element) else list(value)
+        case MapType(key, item):
+            return [(arrow_value(one, key), arrow_value(other, item)) for one, other in dict(value).items()]
+        case StructType(names, types):
+            given = row_names(value)
+            parts = dict(zip([one.lower() for one in given or names], row_values(value), strict=True))
+            if others := parts.keys() - set(names):
+                raise TypeError(f'{dtype} has no field "{min(others)}"')
+            return {name: arrow_value(parts.get(name), inner) for name, inner in zip(names, types, strict=True)}
+    return value

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
-from sharkpy.base.digits import shortened, whole_number
 from sharkpy.base.errors import ParseError, UnsupportedError, did_you_mean
+from sharkpy.base.parse_limits import shortened, whole_number
 from sharkpy.values.types import (
     MAX_PRECISION,
     PRIMITIVES,

@@ -7,7 +7,8 @@ zone, DECIMAL is decimal128, CHAR and VARCHAR are strings).
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -384,3 +385,18 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     import pyarrow as pa
 
     return pa.schema([(field.name, to_arrow(field.dtype)) for field in schema])
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Return the names in order, with a number appended to repeated ones, as in DuckDB: `a`, `a_1`, `a_2`."""
+    taken, numbers = set(names), Counter[str]()
+    found: list[str] = []
+    seen: set[str] = set()
+    for name in names:
+        made = name
+        while made in seen or (made != name and made in taken):
+            numbers[name] += 1
+            made = f"{name}_{numbers[name]}"
+        seen.add(made)
+        found.append(made)
+    return found

@@ -43,7 +43,7 @@ def valid_array(array: Column) -> Column:
     if pa.types.is_dictionary(array.type):
         # Two values may become equal: the codes of both remain.
         return pa.DictionaryArray.from_arrays(array.indices, valid_array(array.dictionary))
-    return pa.concat_arrays([_mended(array.slice(at, _RUN_ROWS)) for at in checked(range(0, len(array), _RUN_ROWS))])
+    return pa.concat_arrays([_repaired(array.slice(at, _RUN_ROWS)) for at in checked(range(0, len(array), _RUN_ROWS))])
 
 
 def valid_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -87,7 +87,7 @@ def _replaced(data: bytes) -> bytes:
     return data.decode("utf-8", "replace").encode()
 
 
-def _mended(array: Column) -> Column:
+def _repaired(array: Column) -> Column:
     if _is_valid(array):
         return array
     if is_text(array.type):

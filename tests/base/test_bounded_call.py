@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from sharkpy.base.bounded_call import bounded_call
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CancelledError
+from sharkpy.base.thread_call import bounded_call
 from tests.waiting import PATIENCE
 
 

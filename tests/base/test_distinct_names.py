@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.base.distinct_names import distinct_names
+from sharkpy.values.types import distinct_names
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sharkpy.base.sqlstates import SQLSTATES
+from sharkpy.base.errors import SQLSTATES
 
 _ROOT = Path(__file__).parents[2]
 _FOLDERS = ("sharkpy", "columnar", "optimizer", "udf", "thrift")

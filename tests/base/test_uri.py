@@ -65,9 +65,9 @@ def test_what_lies_in_another_file_system_is_not_below(remote: str, path: str) -
 
 @given(REMOTE, NAMES)
 def test_the_normal_form_is_one(place: str, name: str) -> None:
-    form = uri.normal(place)
-    assert uri.normal(form) == form == uri.normal(f"{place}/")
-    assert uri.normal(uri.join(place, name)) == uri.join(form, name)
+    form = uri.normalized(place)
+    assert uri.normalized(form) == form == uri.normalized(f"{place}/")
+    assert uri.normalized(uri.join(place, name)) == uri.join(form, name)
     assert uri.scheme_of(form) == uri.scheme_of(form).lower() != "s3a"
 
 
@@ -76,13 +76,13 @@ def test_paths_are_joined_and_cut_as_ever(path: str, names: list[str]) -> None:
     assert uri.join(path, *names) == str(Path(path, *names))
     assert uri.parent(path) == str(Path(path).parent)
     assert uri.name_of(path) == Path(path).name
-    assert uri.normal(path) == uri.shown(path) == path
+    assert uri.normalized(path) == uri.redacted(path) == path
 
 
 @given(st.builds(location, st.sampled_from(HOSTS), KEYS))
 def test_a_place_without_secrets_is_shown_as_it_is(place: str) -> None:
     uri.check_no_secrets(place)
-    assert uri.shown(place) == place
+    assert uri.redacted(place) == place
 
 
 @pytest.mark.parametrize(
@@ -109,20 +109,20 @@ def test_schemes(location: str, scheme: str) -> None:
 
 def test_places_that_are_the_same() -> None:
     same = ("s3://b/k", "S3A://b/k", "s3n://b/k/", "s3://b/k//")
-    assert {uri.normal(one) for one in same} == {"s3://b/k"}
-    assert uri.normal("hdfs:/k") == uri.normal("hdfs:///k/") == "hdfs:///k"
+    assert {uri.normalized(one) for one in same} == {"s3://b/k"}
+    assert uri.normalized("hdfs:/k") == uri.normalized("hdfs:///k/") == "hdfs:///k"
     assert uri.below("s3a://b/t/p=1", "s3://b/t") == "p=1"
     others = ("s3://b/K", "s3://B/k", "s3://b//k", "s3://b/k%20", "gs://b/k", "/b/k")
-    assert len({*map(uri.normal, others), "s3://b/k"}) == len(others) + 1
+    assert len({*map(uri.normalized, others), "s3://b/k"}) == len(others) + 1
 
 
 def test_names_of_one_place() -> None:
     one = "abfss://c@account.dfs.core.windows.net/k"
     same = (one, "abfs://c@account.dfs.core.windows.net/k/", "wasbs://c@Account.blob.core.windows.net/k")
-    assert {uri.place(name) for name in same} == {one}
-    assert {uri.place(name) for name in ("hdfs://nn/K", "hdfs://NN:8020/K")} == {"hdfs://nn/K"}
-    assert uri.place("hdfs://nn:9000/k") == "hdfs://nn:9000/k"
-    assert (uri.place("s3a://B/k"), uri.place("/b/k")) == ("s3://B/k", "/b/k")
+    assert {uri.canonical(name) for name in same} == {one}
+    assert {uri.canonical(name) for name in ("hdfs://nn/K", "hdfs://NN:8020/K")} == {"hdfs://nn/K"}
+    assert uri.canonical("hdfs://nn:9000/k") == "hdfs://nn:9000/k"
+    assert (uri.canonical("s3a://B/k"), uri.canonical("/b/k")) == ("s3://B/k", "/b/k")
 
 
 def test_names_of_hive_partitions_stay_as_they_are() -> None:
@@ -152,7 +152,7 @@ def test_names_of_hive_partitions_stay_as_they_are() -> None:
     ],
 )
 def test_secrets_are_refused_and_never_shown(secret: str, shown: str) -> None:
-    assert uri.shown(secret) == shown
+    assert uri.redacted(secret) == shown
     with pytest.raises(UnsupportedError) as caught:
         uri.check_no_secrets(secret)
     assert shown in caught.value.message
@@ -167,7 +167,7 @@ PASSWORDS = st.builds(lambda *parts: "".join(parts), SIGNS, st.sampled_from("QZ"
 @given(st.sampled_from(["s3", "s3a", "hdfs", "https", "abfss"]), PASSWORDS, st.sampled_from(["", "/t", "/t/u?v"]))
 def test_no_part_of_a_password_is_shown(scheme: str, password: str, rest: str) -> None:
     place = f"{scheme}://user:{password}@host{rest}"
-    assert not set("QZ") & set(uri.shown(place))
+    assert not set("QZ") & set(uri.redacted(place))
     with pytest.raises(UnsupportedError):
         uri.check_no_secrets(place)
 
@@ -206,7 +206,16 @@ HOSTILE = {
     "half a sign": "s3://b/\ud800",
 }
 CALLS: tuple[Callable[[str], object], ...] = (
-    *(uri.scheme_of, uri.is_remote, uri.normal, uri.place, uri.parent, uri.name_of, uri.shown, uri.check_no_secrets),
+    *(
+        uri.scheme_of,
+        uri.is_remote,
+        uri.normalized,
+        uri.canonical,
+        uri.parent,
+        uri.name_of,
+        uri.redacted,
+        uri.check_no_secrets,
+    ),
     lambda text: uri.join(text, text),
     lambda text: uri.below(f"{text}/x", text),
 )

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from sharkpy.base.errors import ExecutionError
-from sharkpy.catalog.metastore.client import Body
+from sharkpy.catalog.metastore_structs import Body
 
 TEXT_CLASSES = {
     "inputFormat": "org.apache.hadoop.mapred.TextInputFormat",

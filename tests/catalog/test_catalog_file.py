@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.catalog import Catalog
 
 READ = "SELECT count(*) FROM garbage"
 ADD = "INSERT INTO garbage VALUES (?)"

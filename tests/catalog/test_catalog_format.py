@@ -18,12 +18,12 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ConfigurationError, CorruptionError
-from sharkpy.base.locations import Locations
+from sharkpy.base.uri import Locations
 from sharkpy.base.version import __version__
-from sharkpy.catalog import catalog_format, format_1
+from sharkpy.catalog import catalog_format, catalog_upgrades
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import TableKind
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
-from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.stream_store import StreamFile
 
 FORMAT_1 = Path(__file__).with_name("format_1.sql")
@@ -180,7 +180,7 @@ def test_a_failed_upgrade_changes_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError(errno.EIO, "no disk")
 
     with monkeypatch.context() as patch:
-        patch.setattr(format_1, "make_relative", fail)
+        patch.setattr(catalog_upgrades, "make_relative", fail)
         with pytest.raises(ConfigurationError, match="no disk"):
             Catalog(old)
     assert run(old, "SELECT name, body FROM table_") == before
@@ -189,7 +189,7 @@ def test_a_failed_upgrade_changes_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_two_processes_upgrade_one_catalog(tmp_path: Path) -> None:
     old = make_old(tmp_path)
-    code = "import sys; from sharkpy.catalog.store import Catalog; print(Catalog(sys.argv[1]).tables('shop')[0].name)"
+    code = "import sys; from sharkpy.catalog.catalog import Catalog; print(Catalog(sys.argv[1]).tables('shop')[0].name)"
     others = [
         subprocess.Popen([sys.executable, "-c", code, str(old)], stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
@@ -250,7 +250,7 @@ def test_a_file_of_somebody_else_is_no_catalog(tmp_path: Path) -> None:
 
 
 def test_processes_that_open_a_new_warehouse_meet_one_catalog(tmp_path: Path) -> None:
-    code = "import sys; from sharkpy.catalog.store import Catalog; Catalog(sys.argv[1]).create_database(sys.argv[2])"
+    code = "import sys; from sharkpy.catalog.catalog import Catalog; Catalog(sys.argv[1]).create_database(sys.argv[2])"
     names = ["a", "b", "c"]
     others = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "w"), name]) for name in names]
     assert [other.wait() for other in others] == [0, 0, 0]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.catalog import checkpoints
-from sharkpy.catalog.checkpoints import MOST_PAGES, Checkpoints
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog import database_file
+from sharkpy.catalog.catalog import Catalog
+from sharkpy.catalog.database_file import MOST_PAGES, Checkpoints
 from tests.waiting import until
 
 ADD = "INSERT INTO garbage VALUES (?)"
@@ -32,7 +32,7 @@ def sizes(catalog: Catalog) -> tuple[int, int]:
 
 
 def test_no_commit_makes_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoints, "_SECONDS", 1e9)
+    monkeypatch.setattr(database_file, "_SECONDS", 1e9)
     catalog = Catalog(tmp_path / "w")
     before, _ = sizes(catalog)
     fill(catalog, 600)
@@ -43,7 +43,7 @@ def test_no_commit_makes_a_checkpoint(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_checkpoints_are_made_behind_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoints, "_SECONDS", 0.01)
+    monkeypatch.setattr(database_file, "_SECONDS", 0.01)
     catalog = Catalog(tmp_path / "with space & #")
     before, _ = sizes(catalog)
 
@@ -82,7 +82,7 @@ def test_a_file_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
 
 def test_one_at_a_time_and_none_after_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = list[int]()
-    monkeypatch.setattr(checkpoints, "_SECONDS", 0.0)
+    monkeypatch.setattr(database_file, "_SECONDS", 0.0)
     monkeypatch.setattr(Checkpoints, "_checkpoint", lambda _: made.append(1))
     one = Checkpoints(str(tmp_path / "none.sqlite"))
     one.note_commit()

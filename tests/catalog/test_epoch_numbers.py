@@ -11,8 +11,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import TableChangedError
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import ContinuousQuery, Trigger, TriggerKind
-from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.stream_store import StreamFile
 from tests.streaming.folder_input import make_stream, put_numbers
 

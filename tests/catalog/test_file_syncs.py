@@ -7,7 +7,7 @@ from concurrent.futures import wait
 
 import pytest
 
-from sharkpy.catalog.file_syncs import FileSyncs
+from sharkpy.catalog.unfinished_writes import FileSyncs
 
 
 def _fail() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sharkpy.catalog.catalog import Catalog, new_table_id
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
-from sharkpy.catalog.store import Catalog, new_table_id
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
 

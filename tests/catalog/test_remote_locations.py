@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, StorageRefusedError, UnsupportedError
-from sharkpy.base.locations import Locations, is_outside
+from sharkpy.base.uri import Locations, is_outside
+from sharkpy.catalog.catalog import Catalog, new_table_id
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.store import Catalog, new_table_id
-from sharkpy.catalog.table_folders import TableFolders, goes_with
+from sharkpy.catalog.path_gate import local_path
+from sharkpy.catalog.table_folders import TableFolders, drops_folder
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
 from tests.waiting import allowed
@@ -90,7 +90,7 @@ def test_locations_in_a_warehouse_at_a_uri_come_back(warehouse: str, start: str,
     """Stored locations are relative to the warehouse, so that the catalog fits a copy in another place. Other locations
     are stored as they are.
     """
-    locations, place = Locations.below(warehouse), uri.normal(f"{warehouse}{start}{names}")
+    locations, place = Locations.below(warehouse), uri.normalized(f"{warehouse}{start}{names}")
     stored = locations.stored(place)
     assert locations.absolute(stored) == place
     assert is_outside(stored) == (uri.below(place, warehouse) is None)
@@ -211,9 +211,9 @@ def test_a_place_that_has_several_names(catalog: Catalog, one: str, same: str, o
     for place in (same, uri.parent(same)):
         with pytest.raises(BindError, match=r"default\.t|not the folder of one table"):
             folders.require_no_others(place, "OVERWRITE")
-    assert folders.held_by(same) is not None
-    assert folders.lies_in(uri.join(same, "x")) is not None
-    assert folders.held_by(other) is None
+    assert folders.folder_inside(same) is not None
+    assert folders.owner_at(uri.join(same, "x")) is not None
+    assert folders.folder_inside(other) is None
 
 
 def test_folders_of_others_in_remote_ones(catalog: Catalog) -> None:
@@ -226,7 +226,7 @@ def test_folders_of_others_in_remote_ones(catalog: Catalog) -> None:
     folders.require_no_others("s3://other/t/a", "OVERWRITE")
     with pytest.raises(BindError, match="not the folder of one table"):
         folders.require_no_others("s3://other/", "OVERWRITE")
-    owner = folders.lies_in("s3a://bucket/t/a/b/c")
+    owner = folders.owner_at("s3a://bucket/t/a/b/c")
     assert owner is not None
     assert owner.owner == 'the table "default.inner"'
 
@@ -239,7 +239,7 @@ def test_remote_folders_are_in_nobodys_way(catalog: Catalog, tmp_path: Path) -> 
             changes.add("p=1", f"{place}/1")
     folders = TableFolders(catalog)
     folders.require_no_others(str(tmp_path / "wh" / "x"), "OVERWRITE")
-    assert folders.lies_in(f"{tmp_path}/wh/t0") is None
+    assert folders.owner_at(f"{tmp_path}/wh/t0") is None
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_remote_folders_are_in_nobodys_way(catalog: Catalog, tmp_path: Path) -> 
 def test_which_folders_go_with_their_table(tmp_path: Path, home: str, place: str | None, goes: bool) -> None:
     warehouse = str(tmp_path)
     one = HivePartition(1, "p=1", None if place is None else place.format(warehouse))
-    assert goes_with(one, table(home.format(warehouse)), warehouse) == goes
+    assert drops_folder(one, table(home.format(warehouse)), warehouse) == goes
 
 
 def test_one_function_refuses_them() -> None:

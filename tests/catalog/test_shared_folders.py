@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from sharkpy.base.errors import BindError
-from sharkpy.catalog.shared_folders import is_shared_folder, require_own_folder
-from sharkpy.catalog.trash import Trash
+from sharkpy.catalog.trash import Trash, is_shared_folder, require_own_folder
 
 
 def test_folders_of_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,9 @@ from sharkpy.base.errors import (
     TableExistsError,
     TableNotFoundError,
 )
+from sharkpy.catalog.catalog import Catalog, new_table_id
+from sharkpy.catalog.json_rows import table_from_json, table_to_json
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
-from sharkpy.catalog.serialize import table_from_json, table_to_json
-from sharkpy.catalog.store import Catalog, new_table_id
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, StructType
 
@@ -170,7 +170,7 @@ def test_unwritable_warehouse_is_one_clear_error(tmp_path: Path) -> None:
 
 HAMMER = """
 import sys
-from sharkpy.catalog.store import Catalog, new_table_id
+from sharkpy.catalog.catalog import Catalog, new_table_id
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.base.errors import TableExistsError
 from sharkpy.values.type_parser import parse_type

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from sharkpy.catalog.folder_readers import WantedFiles, wanted_file, wanted_name
 from sharkpy.catalog.hive_partition import partition_name
-from sharkpy.catalog.wanted_files import WantedFiles, wanted_file, wanted_name
 
 PATHS = st.builds(
     lambda root, key: f"{root}/{key}",

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import TableKind
-from sharkpy.catalog.store import Catalog
 from sharkpy.execution.commands.current_statistics import current_statistics
 
 
@@ -252,7 +252,7 @@ def test_garbage_of_a_copy_is_its_own(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.catalog import Catalog
 catalog = Catalog(sys.argv[1])
 for folder in sys.argv[2:]:
     catalog.unfinished.begin(folder)

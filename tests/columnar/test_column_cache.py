@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sharkpy.columnar.block import Block, encode_block
-from sharkpy.columnar.column_cache import ColumnCache
+from sharkpy.columnar.block_cache import ColumnCache
 from sharkpy.values import types as t
 
 SCHEMA = t.Schema((t.Field("x", t.BIGINT),))

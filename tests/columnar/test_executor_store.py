@@ -13,14 +13,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sharkpy.columnar import block_cache, executor_store, host
+from sharkpy.columnar import block_cache, block_writer, host
 from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.block_cache import BlockMissingError
-from sharkpy.columnar.executor_store import ExecutorWriter, drop_from_memory
+from sharkpy.columnar.block_folders import sweep_orphans
+from sharkpy.columnar.block_writer import ExecutorWriter, drop_from_memory
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import ExecutorProcess
 from sharkpy.columnar.store import BlockStore
-from sharkpy.columnar.store_folder import sweep_orphans
 from sharkpy.values.types import BIGINT, Field, Schema
 
 SCHEMA = Schema((Field("a", BIGINT),))
@@ -32,11 +32,11 @@ def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         this = ExecutorProcess(process.pid, "here")
         monkeypatch.setattr(host, "this_executor", lambda: this)
-        monkeypatch.setattr(executor_store, "this_executor", lambda: this)
-        executor_store.executor_folder.cache_clear()
+        monkeypatch.setattr(block_writer, "this_executor", lambda: this)
+        block_writer.executor_folder.cache_clear()
         yield process
         process.kill()
-    executor_store.executor_folder.cache_clear()
+    block_writer.executor_folder.cache_clear()
 
 
 def write(writer: ExecutorWriter, first: int, durable_dir: str | None = None) -> BlockHandle:
@@ -106,7 +106,7 @@ def test_the_folder_goes_with_its_executor(tmp_path: Path, executor: subprocess.
 def test_a_folder_whose_watcher_is_gone_is_swept(
     tmp_path: Path, executor: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor_store, "_watch", lambda *_: None)
+    monkeypatch.setattr(block_writer, "_watch", lambda *_: None)
     folder = Path(write(ExecutorWriter(str(tmp_path / "shm"), str(tmp_path / "copies"), 1 << 20), 1).memory_path).parent
     executor.kill()
     executor.wait()

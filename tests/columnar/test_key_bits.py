@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.columnar.key_bits import MOST_SPAN, key_bits
+from sharkpy.columnar.value_sets import MOST_SPAN, key_bits
 
 TYPES = {pa.int8(): 7, pa.int16(): 15, pa.int32(): 31, pa.int64(): 63}
 

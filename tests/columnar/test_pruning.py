@@ -28,7 +28,7 @@ from sharkpy.columnar.pruning import (
     Unknown,
     prune,
 )
-from sharkpy.columnar.statistics import StatisticsTable
+from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.values import types as t
 from tests.examples import examples
 

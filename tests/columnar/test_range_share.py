@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from sharkpy.columnar.range_share import Limit, prefix_share, range_share
+from sharkpy.columnar.block_ranges import Limit, prefix_share, range_share
 from sharkpy.columnar.statistics_table import ColumnTable
 from tests.columnar.test_distinct_sketch import table_of
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sharkpy.columnar.domain import Domain, domain_of, from_domain, to_domain
 from sharkpy.columnar.profile import ColumnProfile
-from sharkpy.columnar.statistics import ColumnStatistics, column_statistics
+from sharkpy.columnar.statistics_table import ColumnStatistics, column_statistics
 from sharkpy.values import types as t
 from tests.columnar.columns import NULL_PATTERNS, SHAPES, TYPES, column
 

@@ -11,8 +11,8 @@ import pytest
 
 from sharkpy.columnar import statistics_table
 from sharkpy.columnar.block import encode_block
-from sharkpy.columnar.distinct_sets import DistinctSets, sets_by_block
-from sharkpy.columnar.statistics import PackedStatistics, StatisticsTable
+from sharkpy.columnar.statistics_table import PackedStatistics, StatisticsTable
+from sharkpy.columnar.value_sets import DistinctSets, sets_by_block
 from sharkpy.values import types as t
 
 SCHEMA = t.Schema((t.Field("k", t.BIGINT), t.Field("s", t.STRING), t.Field("d", t.DOUBLE)))

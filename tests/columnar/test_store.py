@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from sharkpy.base.errors import ConfigurationError, CorruptionError, ExecutionError, ResourceError
-from sharkpy.columnar import store_folder
+from sharkpy.columnar import block_folders
 from sharkpy.columnar.block import EncodedBlock, encode_block
 from sharkpy.columnar.block_cache import BlockCache
 from sharkpy.columnar.store import BlockMissingError, BlockStore, BlockWriter, open_block, sweep_orphans
@@ -60,14 +60,14 @@ def test_nobody_waits_for_thousands_of_unused_blocks(store: BlockStore, monkeypa
     store.retire(handles)
     paths = [Path(handle.memory_path) for handle in handles]
     waiting = threading.get_ident()
-    released_here, remove = list[str](), store_folder.remove
+    released_here, remove = list[str](), block_folders.remove
 
     def noted(path: str) -> None:
         if threading.get_ident() == waiting:
             released_here.append(path)
         remove(path)
 
-    monkeypatch.setattr(store_folder, "remove", noted)
+    monkeypatch.setattr(block_folders, "remove", noted)
     del handles
     store.touch([])
     until(lambda: not any(map(os.path.lexists, paths)))
@@ -178,7 +178,7 @@ class FullDisk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
         self.write, self.where = os.write, where
-        monkeypatch.setattr(store_folder.os, "write", self)
+        monkeypatch.setattr(block_folders.os, "write", self)
 
     def __call__(self, descriptor: int, data: memoryview) -> int:
         if self.where in os.readlink(f"/proc/self/fd/{descriptor}"):
@@ -252,13 +252,13 @@ def _in_process(work: Callable[..., None], *arguments: object) -> int | None:
 def _counting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """List of the folders whose files are looked at to be counted."""
     found: list[str] = []
-    used = store_folder.used_bytes
+    used = block_folders.used_bytes
 
     def noted(folder: str) -> int:
         found.append(folder)
         return used(folder)
 
-    monkeypatch.setattr(store_folder, "used_bytes", noted)
+    monkeypatch.setattr(block_folders, "used_bytes", noted)
     return found
 
 
@@ -306,7 +306,7 @@ def test_processes_count_together(store: BlockStore) -> None:
 
 
 def _reserve_and_die(folder: str, size: int) -> None:
-    store_folder.reserve(folder, "left", size, 1 << 40)
+    block_folders.reserve(folder, "left", size, 1 << 40)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -323,7 +323,7 @@ def test_room_of_a_killed_writer_is_found(store: BlockStore) -> None:
 def test_unfinished_files_of_dead_writers_are_removed(store: BlockStore) -> None:
     dead = Path(store.memory_dir) / ".abc.999999999-1.tmp"
     dead.write_bytes(b"x" * SIZE * 9)
-    alive = store_folder.reserve(store.memory_dir, "def", 10, 1 << 40)
+    alive = block_folders.reserve(store.memory_dir, "def", 10, 1 << 40)
     store.enforce_limit()
     assert not dead.exists()
     assert Path(alive).exists()
@@ -350,7 +350,7 @@ def test_a_writer_that_outlives_its_statement_leaves_nothing(store: BlockStore, 
     store.claim("q-1-")
     told, untold = (writer.write(block(first), durable_dir) for first in range(2))
     store.adopt([told])
-    store.release_untold("q-1-", [told], durable_dir)
+    store.release_unreported("q-1-", [told], durable_dir)
     with pytest.raises(ExecutionError, match="over"):
         writer.write(block(), durable_dir)
     assert first_value(told) == 0

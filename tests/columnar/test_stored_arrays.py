@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from sharkpy.base.errors import CorruptionError
-from sharkpy.columnar.block import Block
-from sharkpy.columnar.stored_arrays import StoredArrays, encode_arrays
+from sharkpy.columnar.block import Block, StoredArrays, encode_arrays
 
 RECORD = np.dtype([("rank", "<f8"), ("place", "<i4", (2,)), ("inner", [("flag", "?")])])
 dtypes = st.one_of(

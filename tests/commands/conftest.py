@@ -12,9 +12,9 @@ import pytest
 import sharkpy
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.columnar.store import open_block
+from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.commands import Command, CreateTable, Insert
 from sharkpy.plan.expr import ColumnRef
-from sharkpy.plan.given_rows import GivenRows
 from sharkpy.plan.logical import Given
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.registry import source

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.store import new_table_id
 from sharkpy.values.types import BIGINT, STRING, Field, Schema
 
 COLUMN = re.compile(r"^ \|-- (.*): (.*) \(nullable = (.*)\b", re.MULTILINE)

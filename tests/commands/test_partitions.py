@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError
-from sharkpy.catalog.cache_policy import CachePolicy, PolicyKind
 from sharkpy.catalog.hive_partition import partition_name, partition_values
+from sharkpy.catalog.model import CachePolicy, PolicyKind
 from sharkpy.execution.tables.held_partitions import held_partitions
 from sharkpy.sources import layout, staged_files
 

@@ -10,8 +10,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import StorageRefusedError, UnsupportedError
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
-from sharkpy.catalog.store import new_table_id
 from tests.commands.conftest import schema_of
 
 SECRET = "s3a://KEY:SECRET@bucket/hidden"

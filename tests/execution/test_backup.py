@@ -16,8 +16,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import ConfigurationError, CorruptionError, SharkError, SourceError, UnsupportedError
+from sharkpy.catalog.catalog import Catalog, new_table_id
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.store import Catalog, new_table_id
 from sharkpy.cli.main import main
 from sharkpy.execution.backup import copy_file as copying
 from sharkpy.execution.backup import make_backup as making
@@ -264,7 +264,7 @@ def test_files_without_second_names_are_copied(tmp_path: Path, monkeypatch: pyte
 def test_a_killed_backup_leaves_no_links(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     run(context, "CREATE TABLE t AS SELECT 1 AS a")
     code = (
-        "import os, sys; from pathlib import Path; from sharkpy.catalog.store import Catalog;"
+        "import os, sys; from pathlib import Path; from sharkpy.catalog.catalog import Catalog;"
         "from sharkpy.execution.backup import copy_file, make_backup as making;"
         "copy_file.copy_file = lambda *_: os.abort();"
         "making.make_backup(Catalog(sys.argv[1]), Path(sys.argv[2]))"

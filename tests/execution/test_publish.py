@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.catalog.file_syncs import FileSyncs
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.catalog import Catalog
+from sharkpy.catalog.unfinished_writes import FileSyncs
 from sharkpy.execution.commands.writes.publish import QuietWrite, publish
 
 

@@ -13,7 +13,7 @@ import pytest
 from sharkpy.base.errors import CancelledError, ExecutionError, SourceError
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.execution.tasks.steps.script_process import ScriptProcess, split_command
-from sharkpy.plan.steps.script import DELIMITED_JSON, Script
+from sharkpy.plan.row_steps import DELIMITED_JSON, Script
 
 TAB = (("field.delim", "\t"),)
 

@@ -21,7 +21,7 @@ from sharkpy.execution.tasks.steps.step_run import StepRun
 from sharkpy.explain.measured_tree import run_tree
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, SortKey
 from sharkpy.plan.logical import Aggregate, Distribute, Filter, Join, JoinKind, Limit, LogicalPlan, Sort, Step, Values
-from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.plan.row_steps import RowStep
 from sharkpy.values.types import BOOLEAN, INT, STRING
 from tests.waiting import PATIENCE, allowed
 

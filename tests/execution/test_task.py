@@ -11,8 +11,8 @@ import pytest
 from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError
 from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.key_bits import key_bits
 from sharkpy.columnar.store import BlockStore, open_block
+from sharkpy.columnar.value_sets import key_bits
 from sharkpy.execution.tasks.inputs import BatchStream, TaskData, TaskMetrics, open_input
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.sinks import SinkContext, encode_payload

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.base.locations import Locations
+from sharkpy.base.uri import Locations
 from sharkpy.catalog.unfinished_writes import Note, UnfinishedWrites
 from tests.children import status_of
 

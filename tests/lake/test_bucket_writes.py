@@ -20,7 +20,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import sharkpy
 from sharkpy.base.errors import ExecutionError, NotAllowedError, SharkError, TableChangedError, UnsupportedError
-from sharkpy.base.locations import Locations
+from sharkpy.base.uri import Locations
 from sharkpy.catalog.unfinished_writes import UnfinishedWrites
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.lake.staging import new_lake_staging

@@ -24,7 +24,7 @@ from sharkpy.plan.logical import (
     Values,
     Window,
 )
-from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
+from sharkpy.plan.subqueries import Exists, InSubquery, ScalarSubquery
 
 _OPERATORS = {
     "eq": "=",

@@ -6,7 +6,7 @@ import random
 
 from sharkpy.plan.expr import AggregateCall, Alias, Cast, ColumnRef, Expr, Literal, SortKey, WindowCall
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Sort, Union, Window
-from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
+from sharkpy.plan.subqueries import Exists, InSubquery, ScalarSubquery
 from sharkpy.values.types import BIGINT, BOOLEAN, INT
 from tests.optimizer.builder import call, lit, scan
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from sharkpy.optimizer.rules.prune_columns import prune_columns
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Literal, WindowCall
 from sharkpy.plan.logical import Join, JoinKind, Project, Scan, Step, Union, Window
-from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.plan.row_steps import RowStep
 from sharkpy.values.types import BIGINT
 from tests.optimizer.builder import aggregate, call, context, count, eq, group, join, nodes, scan, select, where
 

@@ -5,7 +5,7 @@ import pytest
 from sharkpy.optimizer.rules.push_down_filters import push_down_filters
 from sharkpy.plan.expr import Alias, Call, Expr, WindowCall
 from sharkpy.plan.logical import Filter, Generate, Join, JoinKind, Limit, LogicalPlan, Scan, Sort, Step, Union, Window
-from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.plan.row_steps import RowStep
 from sharkpy.values.types import BIGINT, DOUBLE
 from tests.optimizer.builder import both, context, count, cross, either, eq, group, gt, join, lit, scan, select, where
 

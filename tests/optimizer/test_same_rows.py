@@ -17,7 +17,7 @@ from sharkpy.optimizer.optimize import optimize
 from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
 from sharkpy.plan.expr import Call, Expr
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.plan.subquery import SUBQUERIES, InSubquery
+from sharkpy.plan.subqueries import SUBQUERIES, InSubquery
 from sharkpy.values.types import is_string
 from tests.examples import examples
 from tests.optimizer.builder import Statistics

@@ -16,7 +16,7 @@ from sharkpy.optimizer.rules.remove_sorts import remove_sorts
 from sharkpy.optimizer.rules.widen_semi_joins import widen_semi_joins
 from sharkpy.plan.expr import FALSE, TRUE, Alias, Call, Literal, SortKey
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, Limit, LogicalPlan, Project, Sort, Step, Union, Values
-from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.plan.row_steps import RowStep
 from sharkpy.values.types import DOUBLE, INT, ArrayType
 from tests.optimizer.builder import (
     Statistics,

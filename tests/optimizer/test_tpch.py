@@ -11,7 +11,7 @@ import pytest
 from sharkpy.base.settings import Conf
 from sharkpy.optimizer.optimize import optimize
 from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Scan
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 from tests.optimizer.tpch_statistics import ROWS, TpchStatistics
 from tests.sql.memory_catalog import plan_of
 

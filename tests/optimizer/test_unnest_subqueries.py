@@ -5,7 +5,7 @@ import pytest
 from sharkpy.optimizer.rules.unnest_subqueries import unnest_subqueries
 from sharkpy.plan.expr import Alias, Call, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Window
-from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
+from sharkpy.plan.subqueries import Exists, InSubquery, ScalarSubquery
 from sharkpy.values.types import BIGINT, BOOLEAN
 from tests.optimizer.builder import (
     aggregate,

@@ -18,7 +18,7 @@ from sharkpy.physical.sinks import ResultSink
 from sharkpy.physical.stage_program import BlockColumns, StepColumns
 from sharkpy.plan.expr import Call, ColumnRef, Literal, SortKey
 from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Sort, Step
-from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.plan.row_steps import RowStep
 from sharkpy.values.types import BIGINT, BOOLEAN
 from tests.physical.simulate import World, cached
 

@@ -17,8 +17,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, CancelledError, ParseError, SharkError, StatementTimeoutError
-from sharkpy.catalog.statement_file import StatementFile
-from sharkpy.catalog.statement_record import StatementRecord, StatementState, cut_text
+from sharkpy.catalog.statement_records import StatementFile, StatementRecord, StatementState, cut_text
 from sharkpy.execution.restrictions import Restrictions
 from tests.waiting import until
 

@@ -10,7 +10,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ColumnNotFoundError, SharkError, TypeMismatchError, UnsupportedError
-from sharkpy.columnar.block_cache import _CACHE
+from sharkpy.columnar.block_cache import _BLOCKS
 
 ROWS = 4000
 
@@ -66,9 +66,9 @@ def test_only_the_blocks_that_may_have_the_key_are_opened(context: sharkpy.Shark
     def opened(table: str, key: object, **options: str) -> tuple[int, int]:
         version = context.table_cache.version(context.catalog.table("default", table))
         assert version is not None
-        _CACHE.clear()
+        _BLOCKS.clear()
         context.lookup(table, key, **options)
-        return len(_CACHE), len(version.blocks)
+        return len(_BLOCKS), len(version.blocks)
 
     assert opened("plain", 700, by="id") == (1, ROWS // 500)
     of_bucket, total = opened("wide", 7919)

@@ -9,7 +9,7 @@ import pytest
 import sharkpy
 from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.plan.read_tables import read_tables
+from sharkpy.plan.subqueries import read_tables
 
 DOUBLED = [f"c{n} AS (SELECT x.a FROM c{n - 1} x JOIN c{n - 1} y ON x.a = y.a)" for n in range(1, 100)]
 

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
-from sharkpy.catalog.sink_kinds import SINK_KINDS
 from sharkpy.catalog.stream_kinds import KINDS as STREAM_KINDS
+from sharkpy.catalog.stream_kinds import SINK_KINDS
 from sharkpy.sql import forms
 from sharkpy.sql.binder import COMMANDS
 from sharkpy.sql.forms import FORMS, StatementForm, forms_of

@@ -92,7 +92,7 @@ def test_a_count_holds_nothing_but_its_statement(
 
 
 def busy_children() -> list[psutil.Process]:
-    found = [one for one in psutil.Process().children() if "sharkpy.base.apart_process" in one.cmdline()]
+    found = [one for one in psutil.Process().children() if "sharkpy.base.subprocess_main" in one.cmdline()]
     return [one for one in found if one.cpu_percent(0.1) > 50]
 
 

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sharkpy.columnar.predicate import Compare, IsNull
-from sharkpy.columnar.pruning import prune
+from sharkpy.columnar.pruning import Compare, IsNull, prune
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.registry import source
 from sharkpy.sources.row_group_statistics import row_group_statistics

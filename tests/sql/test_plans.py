@@ -10,7 +10,7 @@ import pytest
 from sharkpy.base.errors import SharkError
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.references import free_column_ids
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 from tests.sql.memory_catalog import MemoryCatalog, make_catalog, plan_of
 
 _FOLDER = Path(__file__).parent / "plans"

@@ -7,7 +7,7 @@ import pytest
 from sharkpy.base.errors import ParseError
 from sharkpy.base.settings import Conf
 from sharkpy.plan.logical import Distribute, Project, Sort, Step
-from sharkpy.plan.steps.script import DELIMITED_JSON, Script
+from sharkpy.plan.row_steps import DELIMITED_JSON, Script
 from sharkpy.sql.binder import bind
 from sharkpy.values.types import INT, STRING, ArrayType, DecimalType
 from tests.sql.memory_catalog import make_catalog, plan_of

@@ -10,7 +10,7 @@ from sharkpy.physical import operators
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Filter, Given, Join, LogicalPlan, Scan, Step, Union, Values
-from sharkpy.plan.subquery import InSubquery, ScalarSubquery
+from sharkpy.plan.subqueries import InSubquery, ScalarSubquery
 from sharkpy.values.types import BOOLEAN, INT
 
 A, B, C = (ColumnRef(number, name, INT) for number, name in enumerate("abc"))

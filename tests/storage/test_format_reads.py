@@ -19,7 +19,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
+from sharkpy.catalog.system_tables import BLOCK_OFFSET
 from sharkpy.sources import local_copy, remote_files
 from sharkpy.sources.columns_of_files import columns_of_files
 from sharkpy.sources.csv_files.sniffed import described

@@ -14,7 +14,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 from sharkpy.base.cancellation import Cancellation, check_cancelled
 from sharkpy.base.errors import CancelledError, ExecutionError, SourceError, StorageRefusedError, UnsupportedError
-from sharkpy.catalog.wanted_files import WANTED
+from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.kept_manifests import KeptManifests
 from sharkpy.sources.folders.manifest import Manifest, from_bytes, to_bytes

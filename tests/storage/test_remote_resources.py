@@ -17,7 +17,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
 from sharkpy.base.errors import BindError, NotAllowedError, ResourceError, SourceError
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.unfinished_writes import UnfinishedWrites
 from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.restore_backup import restore_backup

@@ -20,8 +20,8 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
 from sharkpy.base.errors import NotAllowedError, SourceError, UnsupportedError
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
-from sharkpy.catalog.store import Catalog
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.storage.store import Store
 from sharkpy.streaming import steps

@@ -280,7 +280,7 @@ def test_a_guest_of_the_server(folder: str, opened: Open, tmp_path: Path, s3: An
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.sources.storage.warehouse_claims import WarehouseClaims
 from tests.storage.warehouses import open_warehouse
 

@@ -11,8 +11,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError, TableChangedError, TableNotFoundError
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
-from sharkpy.catalog.store import Catalog
 from sharkpy.streaming import scheduler, steps
 from sharkpy.streaming.sources.folder import FolderReader
 from tests.streaming.clauses import MEMORY, NOW

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from sharkpy.base.errors import ResourceError, SourceError
+from sharkpy.catalog.catalog import Catalog
+from sharkpy.catalog.continuous_query import Position
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
-from sharkpy.catalog.position import Position
-from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.sources.layout import DataFile
 from sharkpy.streaming.sources.folder import FolderReader

@@ -14,9 +14,9 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import TableNotFoundError
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.store import Catalog
 from sharkpy.execution.tables import repair, snapshot
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.physical import kept_stages, stage_template

@@ -17,8 +17,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, DataError, ResourceError, TableNotFoundError
-from sharkpy.catalog.position import Position
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.catalog import Catalog
+from sharkpy.catalog.continuous_query import Position
 from sharkpy.streaming.push import StreamWriter
 from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import numbers, rows, until_numbers

@@ -17,7 +17,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import CancelledError, ResourceError, SharkError, TableNotFoundError
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.tables import versions

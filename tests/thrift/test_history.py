@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.catalog.statement_file import StatementFile
-from sharkpy.catalog.statement_record import StatementRecord, StatementState
+from sharkpy.catalog.statement_records import StatementFile, StatementRecord, StatementState
 from sharkpy.thrift.server import HiveServer
 from tests.thrift.caller import ERROR, Caller, State
 from tests.thrift.conftest import LONG_QUERY, Serve

@@ -129,4 +129,6 @@ def _check_folder(folder: str) -> None:
         raise ConfigurationError(error.message, hint=error.hint) from None
     if not is_supported(folder):
         scheme = uri.scheme_of(folder)
-        raise ConfigurationError(f'--location-folder "{uri.shown(folder)}" is of the scheme "{scheme}", unknown here')
+        raise ConfigurationError(
+            f'--location-folder "{uri.redacted(folder)}" is of the scheme "{scheme}", unknown here'
+        )

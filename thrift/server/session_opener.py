@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import NotAllowedError
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.thrift.client_session import ClientSession
 from sharkpy.thrift.config import ServerConfig
@@ -78,5 +78,5 @@ def _restrictions(engine_session: SharkContext, config: ServerConfig) -> Restric
         refuses_code=not config.allows_code,
         refuses_connections=not config.allows_connections,
         sees_own_statements=True,
-        remote=tuple(uri.normal(one) for one in places if uri.is_remote(one)),
+        remote=tuple(uri.normalized(one) for one in places if uri.is_remote(one)),
     )

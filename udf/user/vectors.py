@@ -11,7 +11,7 @@ import pyarrow as pa
 from sharkpy.udf.user.function import Column
 from sharkpy.udf.user.python_code import PythonCode, wrong_result
 from sharkpy.values.nested_arrow import cast_column, fields_by_name
-from sharkpy.values.shaped_values import shaped
+from sharkpy.values.python_values import arrow_value
 from sharkpy.values.types import DataType, is_nested, to_arrow
 from sharkpy.values.utf8 import valid_array
 
@@ -117,7 +117,7 @@ def _kind(dtype: pa.DataType) -> object:
 
 def _shaped(value: Any, dtype: DataType) -> Any:
     """Convert a nested value: pyarrow itself gives NULL for a field whose name differs in case."""
-    return shaped(value, dtype) if is_nested(dtype) else _plain(value)
+    return arrow_value(value, dtype) if is_nested(dtype) else _plain(value)
 
 
 def _plain(value: Any) -> Any:

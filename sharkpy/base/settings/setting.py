@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from sharkpy.base.digits import shortened
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.parse_limits import shortened
 
 T = TypeVar("T", int, float, bool, str)
 N = TypeVar("N", int, float)

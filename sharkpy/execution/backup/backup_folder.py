@@ -10,7 +10,7 @@ from pathlib import Path
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import SharkError, SourceError, UnsupportedError
-from sharkpy.columnar.store_folder import storage_error, sync_directory, write_file
+from sharkpy.columnar.block_folders import storage_error, sync_directory, write_file
 from sharkpy.execution.backup.copy_file import local_file
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.remote_removal import Removal
@@ -34,8 +34,8 @@ def folder_at(location: str | os.PathLike[str], access: Access | None) -> Backup
         return BackupFolder(str(Path(place.removeprefix("file:")).expanduser().resolve()))
     uri.check_no_secrets(place)
     if access is None:
-        raise UnsupportedError(f'a backup at "{uri.shown(place)}" needs access to its storage')
-    return BackupFolder(uri.normal(place), access(place))
+        raise UnsupportedError(f'a backup at "{uri.redacted(place)}" needs access to its storage')
+    return BackupFolder(uri.normalized(place), access(place))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class BackupFolder:
 
     @property
     def shown(self) -> str:
-        return uri.shown(self.location)
+        return uri.redacted(self.location)
 
     def at(self, *names: str) -> str:
         return uri.join(self.location, *names)
@@ -128,7 +128,7 @@ class BackupFolder:
         if facts is None:
             return None
         if facts.size_bytes > _MOST_BYTES:
-            raise SourceError(f'"{uri.shown(path)}" has more than {_MOST_BYTES >> 20} MB')
+            raise SourceError(f'"{uri.redacted(path)}" has more than {_MOST_BYTES >> 20} MB')
         with opened(file_of(facts, self.access_id)) as file:
             return file.read()
 

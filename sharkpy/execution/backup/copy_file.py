@@ -16,7 +16,7 @@ import xxhash
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, check_cancelled, current_cancellation, submit
 from sharkpy.base.errors import SourceError
-from sharkpy.columnar.store_folder import storage_error
+from sharkpy.columnar.block_folders import storage_error
 from sharkpy.sources.copied_files import is_within_store
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.layout import DataFile
@@ -115,7 +115,7 @@ def _to_store(source: DataFile, target: str, access_id: str) -> Copy:
             reading.close()
     if facts.size_bytes != reading.size_bytes:
         raise SourceError(
-            f'"{uri.shown(target)}" has {facts.size_bytes} bytes instead of the {reading.size_bytes} read'
+            f'"{uri.redacted(target)}" has {facts.size_bytes} bytes instead of the {reading.size_bytes} read'
         )
     return Copy(file_of(facts, access_id), reading.checksum, _modified_ns(source))
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
-from sharkpy.catalog.store import Catalog
-from sharkpy.columnar.store_folder import storage_error
+from sharkpy.columnar.block_folders import storage_error
 from sharkpy.execution.backup.backup_folder import WAREHOUSE, BackupFolder, folder_at
 from sharkpy.execution.backup.copy_file import copy_files, local_file
 from sharkpy.execution.backup.manifest import Manifest, SavedFile, new_manifest, write_manifest
@@ -39,7 +39,7 @@ def make_backup(catalog: Catalog, target: str | os.PathLike[str]) -> Manifest:
         raise UnsupportedError("a backup of the tables of a Hive metastore is not supported", hint=hint)
     folder = folder_at(target, catalog.named_access_id)
     for home in (catalog.warehouse_dir, catalog.home):
-        if uri.below(uri.place(folder.location), uri.place(home)) is not None:
+        if uri.below(uri.canonical(folder.location), uri.canonical(home)) is not None:
             raise BindError(f'the backup "{folder.shown}" would be inside the warehouse', sqlstate="42000")
     folder.require_free("name a new folder")
     folder.make([WAREHOUSE])

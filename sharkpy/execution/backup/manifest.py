@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from sharkpy.base.errors import ConfigurationError, CorruptionError, SourceError
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.base.version import __version__
 from sharkpy.execution.backup.backup_folder import BackupFolder
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from sharkpy.base import uri
 from sharkpy.base.errors import CorruptionError
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
-from sharkpy.columnar.store_folder import storage_error, sync_directory
+from sharkpy.columnar.block_folders import storage_error, sync_directory
 from sharkpy.execution.backup.backup_folder import WAREHOUSE, BackupFolder, folder_at
 from sharkpy.execution.backup.copy_file import Copy, copy_file, copy_files
 from sharkpy.execution.backup.manifest import Manifest, SavedFile, read_manifest
@@ -121,7 +121,7 @@ class _Restoring:
 
     def _check_source(self, one: SavedFile, found: DataFile | None, saved: BackupFolder) -> None:
         if found is None:
-            raise CorruptionError(f'the backup is damaged: "{uri.shown(saved.at(one.path))}" is missing')
+            raise CorruptionError(f'the backup is damaged: "{uri.redacted(saved.at(one.path))}" is missing')
         is_in_place = bool(one.tag) and self.manifest.place == self.folder.location
         if found.size_bytes != one.size_bytes or (is_in_place and found.tag != one.tag):
             raise _damaged(found)
@@ -134,4 +134,4 @@ class _Restoring:
 
 
 def _damaged(file: DataFile) -> CorruptionError:
-    return CorruptionError(f'the backup is damaged: "{uri.shown(file.path)}" differs from the saved file')
+    return CorruptionError(f'the backup is damaged: "{uri.redacted(file.path)}" differs from the saved file')

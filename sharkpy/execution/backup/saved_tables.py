@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
-from sharkpy.base.locations import STATE_FOLDER
-from sharkpy.catalog.folder_readers import Reading
+from sharkpy.base.uri import STATE_FOLDER
+from sharkpy.catalog.catalog import Catalog
+from sharkpy.catalog.folder_readers import Reading, wanted_file
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.lake_tables import is_lake
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.stream_store import StreamFile
-from sharkpy.catalog.wanted_files import wanted_file
 from sharkpy.execution.backup.copy_file import local_file
 from sharkpy.execution.backup.far_folders import FarFolder, below, saved_files, with_newest
 from sharkpy.execution.tables.data_files import table_files
@@ -128,7 +127,7 @@ class SavedTables:
                 self.wanted.setdefault(stream.table_id, []).append(saved)
 
     def _leave_out(self, table: Table, folder: str) -> None:
-        self.left_out.append(f"files of table {table.qualified_name}: {uri.shown(folder)}")
+        self.left_out.append(f"files of table {table.qualified_name}: {uri.redacted(folder)}")
 
     def _add_files(self, folder: str, place: str, files: Iterable[DataFile]) -> None:
         found = list(files)

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sharkpy.base import uri
-from sharkpy.base.locations import STATE_FOLDER, Locations
+from sharkpy.base.uri import STATE_FOLDER, Locations
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.function_catalog import FunctionCatalog
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.own_tables import OwnTables
 from sharkpy.catalog.stream_store import StreamStore
+from sharkpy.catalog.table_store import SqliteTables
 from sharkpy.execution.backup.saved_tables import SavedTables
 from sharkpy.sources.layout import DataFile
 
@@ -25,7 +25,7 @@ def settle_catalog(path: str, saved: SavedTables, folder: str) -> None:
     It gets the saved places, and loses all references to the original.
     """
     file = CatalogFile(path, folder, Locations.below(folder))
-    store = OwnTables(file, folder)
+    store = SqliteTables(file, folder)
     try:
         with file.transaction():
             for name in ("garbage", "place_", "owner_"):
@@ -53,7 +53,7 @@ def settle_at_uri(path: str, warehouse: str, home: str) -> dict[str, str]:
     new places of these files, relative to `home`, by their places in the backup.
     """
     file = CatalogFile(path, home, Locations.below(warehouse))
-    store = OwnTables(file, warehouse)
+    store = SqliteTables(file, warehouse)
     functions = FunctionCatalog(file, str(Path(home, STATE_FOLDER, "functions")))
     moved = dict[str, str]()
     try:
@@ -81,7 +81,7 @@ def settle_at_uri(path: str, warehouse: str, home: str) -> dict[str, str]:
 def settle_streams(path: str, warehouse: str, home: str, restored: Mapping[str, DataFile]) -> None:
     """Update streams' records of their files, by places, to the times and tags in the restored warehouse."""
     file = CatalogFile(path, home, Locations.below(warehouse))
-    store, streams = OwnTables(file, warehouse), StreamStore(file)
+    store, streams = SqliteTables(file, warehouse), StreamStore(file)
     sql = "UPDATE stream_file_ SET modified_ns = ?, tag = ? WHERE table_id = ? AND number = ?"
     try:
         with file.transaction():
@@ -118,7 +118,7 @@ def _stays(location: str, folder: str) -> bool:
 
 
 def _outside(
-    store: OwnTables, database: str, saved: SavedTables, folder: str
+    store: SqliteTables, database: str, saved: SavedTables, folder: str
 ) -> Iterator[tuple[Table, tuple[HivePartition, ...]]]:
     """Tables saved from outside the warehouse, each with its Hive partitions that were saved from outside."""
     for table in store.tables(database):
@@ -131,7 +131,7 @@ def _outside(
 
 
 def _bring_in(
-    store: OwnTables, table: Table, partitions: tuple[HivePartition, ...], saved: SavedTables, folder: str
+    store: SqliteTables, table: Table, partitions: tuple[HivePartition, ...], saved: SavedTables, folder: str
 ) -> None:
     place = saved.place(table, None)
     moved = table

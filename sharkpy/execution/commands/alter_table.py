@@ -10,8 +10,8 @@ import dataclasses
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import RCFILE_SERDE
 from sharkpy.catalog.hive_formats import with_default_serde, with_serde_properties, with_storage_properties
-from sharkpy.catalog.local_path import path_or_uri
 from sharkpy.catalog.model import StorageFormat, Table
+from sharkpy.catalog.path_gate import path_or_uri
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.storage import (

@@ -8,7 +8,7 @@ from sharkpy.execution.statement import Statement
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.plan.commands import ChangeRows
 from sharkpy.plan.logical import Aggregate, LogicalPlan, Step
-from sharkpy.plan.steps.count_changes import CountChanges
+from sharkpy.plan.row_steps import CountChanges
 
 
 def counting(rows: LogicalPlan, command: ChangeRows) -> LogicalPlan:

@@ -9,12 +9,12 @@ from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.base.users import user_name
 from sharkpy.catalog.avro_schema import with_schema_text
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.lake_tables import LAKES
-from sharkpy.catalog.local_path import local_path, path_or_uri
 from sharkpy.catalog.model import CacheMode, Table, TableKind
+from sharkpy.catalog.path_gate import local_path, path_or_uri
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
-from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.table_folders import holds_files
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult

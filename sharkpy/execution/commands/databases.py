@@ -7,8 +7,8 @@ import dataclasses
 from sharkpy.base import uri
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.users import user_name
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.names import DEFAULT_DATABASE
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AlterDatabase, CreateDatabase, DropDatabase, UseDatabase
@@ -51,7 +51,7 @@ def _place(location: str, session: EngineSession) -> str:
         return local_path(location)
     traits = store_with(location, session.catalog.named_access_id(location)).traits
     if not (traits.writes and traits.lists):
-        raise UnsupportedError(f'a database cannot be in "{uri.shown(location)}": its server is read-only')
+        raise UnsupportedError(f'a database cannot be in "{uri.redacted(location)}": its server is read-only')
     return location.rstrip("/")
 
 

@@ -103,6 +103,6 @@ def describe_database(command: DescribeDatabase, session: EngineSession) -> Comm
     names = ("db_name", "comment", "location", "owner_name", "owner_type", "parameters")
     pairs = ", ".join(f"{key}={value}" for key, value in sorted(database.properties))
     parameters = f"{{{pairs}}}" if pairs and command.extended else ""
-    place = uri.shown(database.location)
+    place = uri.redacted(database.location)
     facts = (database.name, database.comment or "", place, database.owner, database.owner_kind, parameters)
     return text_rows(names, [facts])

@@ -29,7 +29,7 @@ def table_details(table: Table, session: EngineSession) -> Iterator[Row]:
     yield "LastAccessTime:", "UNKNOWN", None
     yield "Retention:", "0", None
     if table.location is not None:
-        yield "Location:", uri.shown(table.location), None
+        yield "Location:", uri.redacted(table.location), None
     yield "Table Type:", table.kind.value, None
     parameters = dict(shown_properties(table)) | _statistics(current_statistics(table, None, session))
     if table.comment is not None:
@@ -142,7 +142,7 @@ def table_summary(table: Table) -> str:
     view = f", viewOriginalText:{written}, viewExpandedText:{table.view_text}" if table.is_view else ""
     return (
         f"Table(tableName:{table.name}, dbName:{table.database}, createTime:{int(table.created_at)}, "
-        f"sd:StorageDescriptor(cols:[{columns}], location:{uri.shown(table.location or 'null')}), "
+        f"sd:StorageDescriptor(cols:[{columns}], location:{uri.redacted(table.location or 'null')}), "
         f"parameters:{{{parameters}}}{view}, tableType:{table.kind.value})"
     )
 
@@ -152,7 +152,7 @@ def partition_details(table: Table, one: HivePartition, session: EngineSession) 
     yield "Partition Value:", values_text(table, one), None
     yield "Database:", table.database, None
     yield "Table:", table.name, None
-    yield "Location:", uri.shown(one.folder(table)), None
+    yield "Location:", uri.redacted(one.folder(table)), None
     yield from _parameters("Partition Parameters:", _statistics(current_statistics(table, one, session)))
     yield BLANK
     yield from _storage_details(table, one.storage_of(table))
@@ -164,5 +164,5 @@ def values_text(table: Table, one: HivePartition) -> str:
 
 
 def partition_summary(table: Table, one: HivePartition) -> str:
-    values, location = values_text(table, one), uri.shown(one.folder(table))
+    values, location = values_text(table, one), uri.redacted(one.folder(table))
     return f"Partition(values:{values}, dbName:{table.database}, tableName:{table.name}, location:{location})"

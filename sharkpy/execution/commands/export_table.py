@@ -11,14 +11,14 @@ from pathlib import Path, PurePosixPath
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SourceError, UnsupportedError
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.hive_partition import HivePartition, partition_name, partition_values
+from sharkpy.catalog.json_rows import table_from_json, table_to_json
 from sharkpy.catalog.lake_tables import is_lake
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.names import check_name
-from sharkpy.catalog.serialize import table_from_json, table_to_json
-from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.storage import check_named_files, is_taken, managed_folder
@@ -167,10 +167,10 @@ def _read(command: ImportTable, session: EngineSession) -> _Export:
     except SourceError as error:
         if error.sqlstate != "58P01":
             raise
-        message = f'"{uri.shown(folder)}" is not an export: it has no {METADATA}'
+        message = f'"{uri.redacted(folder)}" is not an export: it has no {METADATA}'
         raise SourceError(message, sqlstate="58P01") from None
     except (ValueError, KeyError, TypeError):
-        raise SourceError(f'{METADATA} of "{uri.shown(folder)}" is not an export of sharkpy') from None
+        raise SourceError(f'{METADATA} of "{uri.redacted(folder)}" is not an export of sharkpy') from None
     if is_lake(table):
         raise UnsupportedError(f"IMPORT of {table.qualified_name}, a table of {table.storage.name}, is not supported")
     if command.partition:
@@ -261,8 +261,8 @@ def _check_same(old: Table, export: _Export, command: ImportTable) -> None:
     if old.is_view or old.location is None:
         raise BindError(f"IMPORT into {old.qualified_name}, which has no files", sqlstate="42809")
     given = command.location
-    if given is not None and _normal(given) != uri.normal(old.location):
-        raise BindError(f'{old.qualified_name} is in "{uri.shown(old.location)}"', sqlstate="42809")
+    if given is not None and _normal(given) != uri.normalized(old.location):
+        raise BindError(f'{old.qualified_name} is in "{uri.redacted(old.location)}"', sqlstate="42809")
     mine = [(field.name, field.dtype) for field in old.schema]
     theirs = [(field.name, field.dtype) for field in export.table.schema]
     same_form = old.storage == export.table.storage and old.partition_columns == export.table.partition_columns
@@ -272,7 +272,7 @@ def _check_same(old: Table, export: _Export, command: ImportTable) -> None:
 
 
 def _normal(location: str) -> str:
-    return uri.normal(location) if uri.is_remote(location) else local_path(location)
+    return uri.normalized(location) if uri.is_remote(location) else local_path(location)
 
 
 @contextmanager

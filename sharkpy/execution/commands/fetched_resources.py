@@ -8,9 +8,9 @@ import weakref
 from pathlib import Path
 
 from sharkpy.base import uri
-from sharkpy.base.cancellation import held
+from sharkpy.base.cancellation import cancellable_lock
 from sharkpy.base.errors import BindError, ResourceError, SourceError
-from sharkpy.catalog.resources import Fetched
+from sharkpy.catalog.function_catalog import Fetched
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.failures import io_error
@@ -30,7 +30,7 @@ def fetched_resource(location: str, session: EngineSession) -> str:
     """
     access_id = session.catalog.named_access_id(location)
     resources = session.catalog.resources
-    with held(resources.fetching):
+    with cancellable_lock(resources.fetching):
         facts = facts_of_file(location, access_id)
         known = resources.fetched(location)
         if known is not None and known.version == facts:
@@ -48,17 +48,17 @@ def facts_of_file(location: str, access_id: str) -> ObjectFacts:
     """
     name = uri.name_of(location)
     if name in ("", ".", "..") or "\0" in name:
-        raise BindError(f'"{uri.shown(location)}" has no valid file name', sqlstate="42602")
+        raise BindError(f'"{uri.redacted(location)}" has no valid file name', sqlstate="42602")
     facts = store_with(location, access_id).stat(location)
     if facts is None:
-        raise SourceError(f'cannot read "{uri.shown(location)}": there is no such file', sqlstate="58P01")
+        raise SourceError(f'cannot read "{uri.redacted(location)}": there is no such file', sqlstate="58P01")
     return facts
 
 
 def check_room(facts: ObjectFacts, taken: int, rule: str) -> None:
     """Raise ResourceError 54000 if the file and the `taken` bytes exceed MOST_BYTES. `rule` is the hint."""
     if taken + facts.size_bytes > MOST_BYTES:
-        message = f'"{uri.shown(facts.path)}" has {facts.size_bytes} bytes, and {taken} are fetched already'
+        message = f'"{uri.redacted(facts.path)}" has {facts.size_bytes} bytes, and {taken} are fetched already'
         raise ResourceError(message, hint=rule.format(MOST_BYTES >> 20), sqlstate="54000")
 
 

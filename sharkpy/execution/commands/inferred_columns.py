@@ -21,6 +21,6 @@ def with_inferred_columns(command: CreateTable, session: EngineSession) -> Creat
         return command
     found = files_at(command.location, session.restrictions.check_path, session.catalog.named_access_id)
     if found.partitions:
-        message = f'"{uri.shown(command.location)}" has folders of Hive partitions, as "{found.partitions[0][0]}"'
+        message = f'"{uri.redacted(command.location)}" has folders of Hive partitions, as "{found.partitions[0][0]}"'
         raise SourceError(message, hint="declare the columns and PARTITIONED BY", sqlstate="42000")
     return dataclasses.replace(command, schema=columns_of_files(found.files, command.storage))

@@ -15,7 +15,7 @@ from sharkpy.values.types import INT, STRING, Field, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
 
 Row: TypeAlias = tuple[str | int | None, ...]
 CATALOG = "default"

@@ -30,7 +30,7 @@ from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert, StateInserts
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.plan.read_tables import read_tables
+from sharkpy.plan.subqueries import read_tables
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.values.types import Field, Schema
 

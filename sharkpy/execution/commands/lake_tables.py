@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.base import uri
 from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.lake_tables import Replaced, check_lake_place
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
-from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.table_folders import holds_files
 from sharkpy.execution.commands.changed_rows import counting, num_changed
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -32,7 +32,7 @@ from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, p
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan import commands
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.plan.read_tables import read_tables
+from sharkpy.plan.subqueries import read_tables
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.remote_files import has_files
 

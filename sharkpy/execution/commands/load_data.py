@@ -8,9 +8,9 @@ from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SharkError, SourceError, UnsupportedError
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.insert import insert
@@ -68,11 +68,11 @@ def _require_movable(sources: Sequence[DataFile], session: EngineSession) -> Non
     if any(not store_at(file).traits.writes for file in sources if file.access):
         hint = "LOAD DATA LOCAL copies files"
         raise UnsupportedError(
-            f'"{uri.shown(sources[0].path)}" cannot be moved, since it cannot be deleted there', hint=hint
+            f'"{uri.redacted(sources[0].path)}" cannot be moved, since it cannot be deleted there', hint=hint
         )
     folders = TableFolders(session.catalog)
     for folder in dict.fromkeys(uri.parent(file.path) for file in sources):
-        if (owner := folders.lies_in(folder)) is not None:
+        if (owner := folders.owner_at(folder)) is not None:
             message = f'LOAD DATA would take files of {owner.owner} out of "{folder}"'
             raise BindError(message, hint="LOAD DATA LOCAL copies files", sqlstate="42809")
 
@@ -129,7 +129,7 @@ def source_files(path: str, session: EngineSession) -> list[DataFile]:
         for file in found:
             session.restrictions.check_path(file.path)
     if not found:
-        raise SourceError(f'folder "{uri.shown(path)}" has no data files', sqlstate="58P01")
+        raise SourceError(f'folder "{uri.redacted(path)}" has no data files', sqlstate="58P01")
     return found
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableChangedError
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.partition_changes import PartitionChanges
-from sharkpy.catalog.table_folders import goes_with
+from sharkpy.catalog.path_gate import local_path
+from sharkpy.catalog.table_folders import drops_folder
+from sharkpy.catalog.table_store import PartitionChanges
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import (
     PartitionIndex,
@@ -86,7 +86,7 @@ def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandR
                 raise no_such_partition(table, ", ".join(f"{name} {sign} '{text}'" for name, sign, text in terms))
             gone |= {one.name: one for one in found}
         warehouse = session.catalog.warehouse_dir
-        owned = [one for one in gone.values() if table.owns_data and goes_with(one, table, warehouse)]
+        owned = [one for one in gone.values() if table.owns_data and drops_folder(one, table, warehouse)]
         session.catalog.check_owned_folders(table, owned)
         changes.drop(owned, with_data=True)
         changes.drop([one for one in gone.values() if one.name in changes.known], with_data=False)

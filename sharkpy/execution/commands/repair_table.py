@@ -12,8 +12,8 @@ from sharkpy.base import uri
 from sharkpy.base.errors import NotAllowedError
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, partition_name, unescape
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.catalog.path_gate import PathGate
+from sharkpy.catalog.table_store import PartitionChanges
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
@@ -26,7 +26,7 @@ from sharkpy.sources.remote_files import has_files, subfolders
 from sharkpy.sources.side_by_side import side_by_side
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
 
 Values = tuple[str, ...]
 Subfolders = Callable[[Sequence[str]], Sequence[Sequence[str]]]

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
-from sharkpy.catalog.local_path import local_path
-from sharkpy.catalog.path_gate import open_regular
+from sharkpy.catalog.path_gate import local_path, open_regular
 from sharkpy.execution.commands.command_result import CommandResult, done, text_rows
 from sharkpy.execution.commands.fetched_resources import fetched_resource
 from sharkpy.execution.engine_session import EngineSession

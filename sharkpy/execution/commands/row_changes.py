@@ -24,7 +24,7 @@ from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.plan.commands import ChangeRows, Insert
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, conjunction, disjunction, string_literal
 from sharkpy.plan.logical import Filter, LogicalPlan
-from sharkpy.plan.read_tables import read_tables
+from sharkpy.plan.subqueries import read_tables
 from sharkpy.values.types import BOOLEAN
 
 _MOST_NAMED = 500

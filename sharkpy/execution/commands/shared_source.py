@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import CACHE_PROPERTY, CacheMode, Table, TableKind
-from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.storage import stored_type
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_blocks
@@ -19,7 +19,7 @@ from sharkpy.physical.sinks import BlockSink
 from sharkpy.plan.expr import ColumnRef, Literal
 from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Scan, Sort, Step, Values, with_source
 from sharkpy.plan.references import column_ids
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 from sharkpy.values.types import NULL, Field, Schema, is_interval
 
 if TYPE_CHECKING:

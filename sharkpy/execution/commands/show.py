@@ -5,7 +5,7 @@ from __future__ import annotations
 from sharkpy.base import uri
 from sharkpy.base.secrets import redacted
 from sharkpy.base.settings import SETTINGS
-from sharkpy.catalog.pattern import matching
+from sharkpy.base.wildcards import names_matching
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows
 from sharkpy.execution.commands.current_statistics import current_statistics
@@ -44,7 +44,7 @@ def show_table_extended(command: ShowTableExtended, session: EngineSession) -> C
         return _one_partition(command, session)
     tables = {table.name: table for table in session.catalog.tables(command.database)}
     rows = []
-    for table in (tables[name] for name in matching(tables, command.pattern)):
+    for table in (tables[name] for name in names_matching(tables, command.pattern)):
         facts = table_facts(table, memory_statistics(table, session.table_cache))
         lines = [*(f"{name}: {' '.join(value.splitlines())}" for name, value in facts), *schema_tree(table)]
         rows.append((table.database, table.name, table.kind in TEMPORARY_KINDS, "\n".join(lines) + "\n"))
@@ -56,7 +56,7 @@ def _one_partition(command: ShowTableExtended, session: EngineSession) -> Comman
     table = session.catalog.table(command.database, command.pattern)
     one = the_partition(table, session.catalog.partitions(table), command.partition or ())
     values = ", ".join(one.name.split("/"))
-    facts = [("Partition Values", f"[{values}]"), ("Location", uri.shown(one.folder(table)))]
+    facts = [("Partition Values", f"[{values}]"), ("Location", uri.redacted(one.folder(table)))]
     if found := current_statistics(table, one, session):
         rows = "" if found.num_rows is None else f", {found.num_rows} rows"
         facts.append(("Partition Statistics", f"{found.total_bytes} bytes{rows}"))
@@ -67,7 +67,7 @@ def _one_partition(command: ShowTableExtended, session: EngineSession) -> Comman
 
 def show_columns(command: ShowColumns, _: EngineSession) -> CommandResult:
     """Return the columns of a table, in its order."""
-    taken = set(matching(command.table.shown_schema.names, command.pattern))
+    taken = set(names_matching(command.table.shown_schema.names, command.pattern))
     return text_rows(("field",), [(name,) for name in command.table.shown_schema.names if name in taken])
 
 
@@ -84,7 +84,7 @@ def show_conf(command: ShowConf, _: EngineSession) -> CommandResult:
 def show_settings(command: ShowSettings, session: EngineSession) -> CommandResult:
     """Known settings by name: the session's value, without secrets, and the texts of the settings page."""
     names = {name: setting for setting in SETTINGS for name in (setting.key, *setting.synonyms)}
-    found = {names[name].key: names[name] for name in matching(names, command.pattern)}
+    found = {names[name].key: names[name] for name in names_matching(names, command.pattern)}
     rows = [
         (key, _value(key, session), one.type_name, one.default_text, one.allowed, one.doc)
         for key, one in sorted(found.items())

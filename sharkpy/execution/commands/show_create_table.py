@@ -31,8 +31,7 @@ from sharkpy.catalog.model import (
     Watermark,
 )
 from sharkpy.catalog.names import GLOBAL_TEMP
-from sharkpy.catalog.sink_kinds import sink_kind
-from sharkpy.catalog.stream_kinds import KINDS, TABLE
+from sharkpy.catalog.stream_kinds import KINDS, TABLE, sink_kind
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.stream_facts import current_source
 from sharkpy.execution.engine_session import EngineSession
@@ -72,7 +71,7 @@ def show_create_database(command: ShowCreateDatabase, session: EngineSession) ->
     lines = [f"CREATE DATABASE `{database.name}`"]
     if database.comment is not None:
         lines.append(f"COMMENT {quoted(database.comment)}")
-    lines += ["LOCATION", f"  {quoted(uri.shown(database.location))}"]
+    lines += ["LOCATION", f"  {quoted(uri.redacted(database.location))}"]
     if database.properties:
         lines.append("WITH DBPROPERTIES (")
         lines += [f"  {quoted(key)}={quoted(value)}," for key, value in database.properties[:-1]]
@@ -163,7 +162,7 @@ def _continuous(
     elif not table.is_continuous_insert:
         yield from _form(table)
     if place is not None:
-        yield f"LOCATION {quoted(uri.shown(place))}"
+        yield f"LOCATION {quoted(uri.redacted(place))}"
     yield f"TRIGGER {query.trigger}"
     if table.emit is not None:
         yield f"EMIT {table.emit.value}"
@@ -222,7 +221,7 @@ def _table(table: Table) -> Iterator[str]:
         yield from _using(table.storage) if table.storage.name == CSV else _storage(table.storage)
     if table.location is not None:
         yield "LOCATION"
-        yield f"  {quoted(uri.shown(table.location))}"
+        yield f"  {quoted(uri.redacted(table.location))}"
     given = dict(table.storage.properties)
     skipped = {key: given[key] for key in _SKIPPED if key in given}
     yield from _properties("TBLPROPERTIES", sorted((dict(table.properties) | skipped).items()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.base.errors import BindError, UnsupportedError
-from sharkpy.catalog.pattern import matching
+from sharkpy.base.wildcards import names_matching
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.user_functions import described_users_function
 from sharkpy.execution.engine_session import EngineSession
@@ -19,7 +19,7 @@ def show_functions(command: ShowFunctions, session: EngineSession) -> CommandRes
     functions = session.catalog.functions
     users = (*functions.temporary(), *(entry.qualified_name for entry in functions.entries()))
     names = registry.listed().union(users)
-    found = _matching_regex(names, command.pattern) if command.is_regex else matching(names, command.pattern)
+    found = _matching_regex(names, command.pattern) if command.is_regex else names_matching(names, command.pattern)
     return text_rows(("tab_name",), [(name,) for name in found])
 
 

@@ -9,7 +9,7 @@ from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import BindError
 from sharkpy.base.settings import TIME_ZONE
 from sharkpy.base.time_zone import time_zone, zone_name
-from sharkpy.catalog.statement_record import StatementRecord
+from sharkpy.catalog.statement_records import StatementRecord
 from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows
 from sharkpy.execution.engine_session import DEFAULT_STATEMENTS, EngineSession
 from sharkpy.execution.statement import Statement

@@ -15,12 +15,19 @@ from sharkpy.base.settings import (
     Conf,
 )
 from sharkpy.catalog.avro_schema import schema_path, with_schema_text
-from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
 from sharkpy.catalog.hive_formats import WORDS, format_of_word, with_default_serde, with_storage_properties
-from sharkpy.catalog.local_path import local_path
-from sharkpy.catalog.model import CACHE_PROPERTY, CacheMode, StorageFormat, TableKind
-from sharkpy.catalog.shared_folders import is_shared_folder, require_own_folder
+from sharkpy.catalog.model import (
+    CACHE_PROPERTY,
+    POLICY_KEY,
+    POLICY_SIZE_KEY,
+    CacheMode,
+    CachePolicy,
+    StorageFormat,
+    TableKind,
+)
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.table_folders import TableFolders, holds_files
+from sharkpy.catalog.trash import is_shared_folder, require_own_folder
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.expr import Alias, Cast
 from sharkpy.plan.logical import LogicalPlan, Project
@@ -149,7 +156,7 @@ def is_taken(usual: str, session: EngineSession) -> bool:
     """
     if session.catalog.is_shared or not (uri.is_remote(usual) or Path(usual).exists()):
         return False
-    return TableFolders(session.catalog).held_by(usual) is not None
+    return TableFolders(session.catalog).folder_inside(usual) is not None
 
 
 def managed_folder(location: str, kind: TableKind, session: EngineSession, besides: str | None = None) -> str:
@@ -166,7 +173,7 @@ def managed_folder(location: str, kind: TableKind, session: EngineSession, besid
     if kind is not TableKind.EXTERNAL and _holds_warehouse(path, session):
         message = f'the folder "{path}" holds the warehouse: only an external table can be there'
         raise BindError(message, sqlstate="42000")
-    if kind is TableKind.MANAGED and (other := TableFolders(session.catalog).held_by(path, besides)) is not None:
+    if kind is TableKind.MANAGED and (other := TableFolders(session.catalog).folder_inside(path, besides)) is not None:
         message = f'the folder "{path}" holds the files of {other.owner}: only an external table can be there'
         raise BindError(message, sqlstate="42000")
     return path
@@ -185,7 +192,7 @@ def _remote_folder(location: str, kind: TableKind, session: EngineSession) -> st
         return location.rstrip("/")
     traits = store_with(location, session.catalog.named_access_id(location)).traits
     if not (traits.writes and traits.lists):
-        message = f'only an external table can be in "{uri.shown(location)}": its server is read-only'
+        message = f'only an external table can be in "{uri.redacted(location)}": its server is read-only'
         raise UnsupportedError(message, hint="use CREATE EXTERNAL TABLE")
     return location.rstrip("/")
 
@@ -237,7 +244,7 @@ def stored_query(query: LogicalPlan, schema: Schema) -> LogicalPlan:
 
 def used_ids(plan: LogicalPlan) -> set[int]:
     """Return all column ids in `plan` and its subqueries."""
-    from sharkpy.plan.subquery import SUBQUERIES
+    from sharkpy.plan.subqueries import SUBQUERIES
 
     found: set[int] = set()
     for node in plan.walk():

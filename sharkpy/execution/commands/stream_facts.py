@@ -7,11 +7,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 from sharkpy.base.errors import SourceError
-from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.catalog.catalog import Catalog
+from sharkpy.catalog.continuous_query import ContinuousQuery, Position
 from sharkpy.catalog.kafka_options import shown_options
 from sharkpy.catalog.model import StreamSource, Table
-from sharkpy.catalog.position import Position
-from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.stream_kinds import TABLE
 from sharkpy.execution.tables.data_files import table_files
 

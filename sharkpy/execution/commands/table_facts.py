@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
-from sharkpy.catalog.cache_policy import PolicyKind
 from sharkpy.catalog.hive_formats import provider_of
-from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.model import PolicyKind, Table, TableKind
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import files_if_listed
 
@@ -58,7 +57,7 @@ def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str
     if statistics is not None:
         yield "Statistics", statistics
     if table.location is not None:
-        yield "Location", uri.shown(table.location)
+        yield "Location", uri.redacted(table.location)
     if table.is_partitioned:
         yield "Partition Columns", f"[{', '.join(f'`{name}`' for name in table.partition_columns)}]"
 

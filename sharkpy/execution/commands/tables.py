@@ -10,13 +10,11 @@ from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
 from sharkpy.catalog.avro_schema import LITERAL, URL
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.hive_formats import with_storage_properties
-from sharkpy.catalog.local_path import local_path, path_or_uri
 from sharkpy.catalog.model import CACHE_PROPERTY, PURGE_PROPERTY, StorageFormat, Table, TableKind
-from sharkpy.catalog.new_columns import check_new_columns
-from sharkpy.catalog.store import new_table_id
-from sharkpy.catalog.stream_kinds import KINDS
-from sharkpy.catalog.stream_properties import check_changed
+from sharkpy.catalog.path_gate import local_path, path_or_uri
+from sharkpy.catalog.stream_kinds import KINDS, check_changed, check_new_columns
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
@@ -32,7 +30,7 @@ from sharkpy.plan.commands import CreateView, DropTable, RenameTable, SetTablePr
 from sharkpy.sources.failures import io_error
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.execution.tables.table_cache import TableCache
 
 COMMENT = "comment"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot, TableState
     from sharkpy.physical.placement import PlacedPlan
     from sharkpy.physical.stage import Stage
-    from sharkpy.plan.given_rows import GivenRows
+    from sharkpy.plan.arrow_data import GivenRows
     from sharkpy.plan.logical import LogicalPlan
     from sharkpy.sql.context import CatalogReader
 

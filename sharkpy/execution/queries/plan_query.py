@@ -12,8 +12,7 @@ from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.stage import Stage
 from sharkpy.plan.logical import LogicalPlan, Scan
-from sharkpy.plan.query_table import QueryTable
-from sharkpy.plan.read_tables import read_tables
+from sharkpy.plan.subqueries import QueryTable, read_tables
 from sharkpy.sql.nesting import within_stack
 
 

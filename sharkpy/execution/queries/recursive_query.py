@@ -9,17 +9,17 @@ from dataclasses import replace
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ExecutionError
 from sharkpy.base.settings import BLOCK_ROWS, RECURSION_LIMIT
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.store import new_table_id
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.statistics import PackedStatistics
+from sharkpy.columnar.statistics_table import PackedStatistics
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_blocks
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.physical.sinks import BlockSink
 from sharkpy.plan.expr import Call, ColumnRef, conjunction
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Scan, Union
-from sharkpy.plan.query_table import RecursiveTable
+from sharkpy.plan.subqueries import RecursiveTable
 from sharkpy.values.types import BOOLEAN
 
 Blocks = Sequence[tuple[BlockHandle, PackedStatistics]]

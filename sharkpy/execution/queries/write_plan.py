@@ -18,13 +18,13 @@ from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.logical import Scan
-from sharkpy.plan.query_table import QueryTable, RecursiveTable
+from sharkpy.plan.subqueries import QueryTable, RecursiveTable
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
-    from sharkpy.columnar.statistics import PackedStatistics
+    from sharkpy.columnar.statistics_table import PackedStatistics
     from sharkpy.plan.logical import LogicalPlan
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from sharkpy.base.errors import BindError, ConfigurationError, ExecutionError, UnsupportedError
 from sharkpy.base.settings import METASTORE_DERBY, METASTORE_SITE, METASTORE_URIS, Conf
-from sharkpy.catalog.metastore.client import Body
+from sharkpy.catalog.metastore_structs import Body
 
 _API = "org.apache.hadoop.hive.metastore.api"
 _NOT_THERE = frozenset({f"{_API}.NoSuchObjectException", f"{_API}.UnknownDBException", f"{_API}.UnknownTableException"})

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sharkpy.base.cancellation import check_cancelled, submit
 from sharkpy.base.errors import CorruptionError, WorkersDiedError, WorkersLostError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.mending import tells_of_damage
+from sharkpy.columnar.store import is_caused_by_damage
 from sharkpy.execution.blas_threads import one_blas_thread
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
@@ -60,7 +60,7 @@ class BlockPasses:
             if error is None:
                 return [found[number] for number in range(len(self.handles))]
             lost = [handle for number, handle in rest if number not in found]
-            is_of_damage = tells_of_damage(error, lost)
+            is_of_damage = is_caused_by_damage(error, lost)
             if attempt + 1 == _MOST_RUNS or not (is_of_damage or isinstance(error, WorkersLostError)):
                 raise error
             if is_of_damage:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sharkpy.columnar.key_bits import key_bits
+from sharkpy.columnar.value_sets import key_bits
 from sharkpy.physical.distribution import SinglePartitioning
 from sharkpy.physical.learned_filters import KeyValues
 from sharkpy.physical.lowering.lower_stage import lower_stage

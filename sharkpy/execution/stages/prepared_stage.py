@@ -22,10 +22,9 @@ from sharkpy.physical.task_inputs import merged, preferred_host
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess
 
 if TYPE_CHECKING:
-    from sharkpy.columnar.block_writer import BlockWriter
-    from sharkpy.columnar.executor_store import ExecutorWriter
+    from sharkpy.columnar.block_writer import BlockWriter, ExecutorWriter
     from sharkpy.columnar.handle import BlockHandle
-    from sharkpy.plan.given_rows import GivenRows
+    from sharkpy.plan.arrow_data import GivenRows
 
 _UNLIMITED = 1 << 62
 

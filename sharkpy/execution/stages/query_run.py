@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.errors import DatabaseEndedError, InvalidTextError, ResourceError, SharkError, WorkersLostError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.mending import tells_of_damage
+from sharkpy.columnar.store import is_caused_by_damage
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.jobs import SparkJobs
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
@@ -162,7 +162,7 @@ class QueryRun:
             return True
         parts = [part for one in (*self.stages, stage) for part in one.tasks]
         blocks = [handle for part in parts for _, handles in part.blocks for handle in handles]
-        if self.repair is None or not tells_of_damage(error, blocks):
+        if self.repair is None or not is_caused_by_damage(error, blocks):
             return False
         self.repair(blocks)
         # Tasks of the failed run may still be in cancellation under the old group.

@@ -168,4 +168,4 @@ class RddStages:
         if isinstance(stage.program.sink, BlockSink):
             told = (one.handle for report in reports for one in report.results if isinstance(one, BlockResult))
             store = self.run.engine.store
-            store.release_untold(self._block_prefix(run_id), told, stage.program.sink.durable_dir)
+            store.release_unreported(self._block_prefix(run_id), told, stage.program.sink.durable_dir)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from sharkpy.base import uri
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.store import Catalog
-from sharkpy.catalog.table_statistics import TableStatistics, together
+from sharkpy.catalog.table_statistics import TableStatistics, merged_statistics
 from sharkpy.sources.layout import DataFile
 
 
@@ -63,4 +63,4 @@ def all_partitions_statistics(catalog: Catalog, table: Table) -> TableStatistics
         return None
     partitions = catalog.partitions(table)
     found = [kept[one.name] for one in partitions if one.name in kept and kept[one.name].mark == mark_of(one)]
-    return together(found) if len(found) == len(partitions) else None
+    return merged_statistics(found) if len(found) == len(partitions) else None

@@ -14,9 +14,9 @@ from sharkpy.base import settings
 from sharkpy.base.cancellation import checked, submit
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec, StorageFormat
+from sharkpy.columnar.block_folders import storage_error, sync_directory, sync_file
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.statistics import PackedStatistics
-from sharkpy.columnar.store_folder import storage_error, sync_directory, sync_file
+from sharkpy.columnar.statistics_table import PackedStatistics
 from sharkpy.execution.tables.split_groups import split_groups
 from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.sources.file_splits import by_form, read_properties

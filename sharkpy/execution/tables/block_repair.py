@@ -8,8 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from sharkpy.base import settings
 from sharkpy.base.cancellation import submit
 from sharkpy.base.settings import Conf
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.store import BlockStore
 from sharkpy.columnar.version import TableVersion

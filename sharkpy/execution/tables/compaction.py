@@ -11,7 +11,7 @@ import pyarrow as pa
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.statistics import PackedStatistics
+from sharkpy.columnar.statistics_table import PackedStatistics
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import Origins, TableVersion
 from sharkpy.values.nested_arrow import cast_table

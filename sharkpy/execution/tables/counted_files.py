@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.json_rows import partition_format_to_text
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.serialize import form_to_text
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tables.entry import Entry
 from sharkpy.sources.folders.table_folder import Access, table_folder
 from sharkpy.sources.layout import DataFile
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.published import Published
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
+    from sharkpy.catalog.hive_partition import CommittedFiles
 
 _LIST_SECONDS = 10.0
 """Seconds after which a folder is listed anyway: another process may have folded files, which changes no row."""
@@ -25,7 +25,7 @@ _MOST_GENERATIONS = 1000
 
 
 def counted_state(
-    table: Table, catalog: Catalog, published: Published | None
+    table: Table, catalog: Catalog, published: CommittedFiles | None
 ) -> tuple[int | None, tuple[HivePartition, ...] | None]:
     """Return the catalog's state that changes with each change of a continuous table's rows.
 
@@ -94,7 +94,10 @@ def _added_to(
     if not 0 < one.newest - old.newest <= _MOST_GENERATIONS:
         return None
     generations = range(old.newest + 1, one.newest + 1)
-    files, form = table_folder(one.folder(table), access).deltas(generations), form_to_text(one.storage, one.columns)
+    files, form = (
+        table_folder(one.folder(table), access).deltas(generations),
+        partition_format_to_text(one.storage, one.columns),
+    )
     return None if files is None else [replace(file, partition=one.name, form=form) for file in files]
 
 

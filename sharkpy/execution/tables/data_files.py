@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import CancelledError, ConfigurationError, ExecutionError, SourceError, UnsupportedError
-from sharkpy.catalog.hive_partition import HivePartition, partition_values
+from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition, partition_values
+from sharkpy.catalog.json_rows import partition_format_to_text
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.published import Published
-from sharkpy.catalog.serialize import form_to_text
 from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lake.lake_table import LakeTable
@@ -24,10 +23,10 @@ from sharkpy.sources.remote_partitions import remote_partition_files
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
 
 
-def table_files(table: Table, catalog: Catalog, published: Published | None = None) -> tuple[DataFile, ...]:
+def table_files(table: Table, catalog: Catalog, published: CommittedFiles | None = None) -> tuple[DataFile, ...]:
     """Return a table's current data files, or the files of `published`."""
     if isinstance(table, FileTable):
         return table.named.files
@@ -109,7 +108,7 @@ def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
 
 def _partition_files(table: Table, one: HivePartition, listed: list[DataFile] | None) -> list[DataFile]:
     """Return the data files of a Hive partition. `listed` has the files of a remote folder."""
-    form = form_to_text(one.storage, one.columns)
+    form = partition_format_to_text(one.storage, one.columns)
     if listed is None:
         files = table_folder(one.folder(table)).partition_files(one.newest, one.name)
         return [replace(file, form=form) for file in files] if form else files

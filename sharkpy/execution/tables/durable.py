@@ -8,10 +8,9 @@ import hashlib
 from pathlib import Path
 
 from sharkpy.base.errors import CorruptionError, ExecutionError
-from sharkpy.base.locations import Locations
+from sharkpy.base.uri import Locations
 from sharkpy.catalog.model import CacheMode, Table
-from sharkpy.columnar.folder_use import UNWRITABLE, FolderUse
-from sharkpy.columnar.store_folder import storage_error
+from sharkpy.columnar.block_folders import UNWRITABLE, FolderUse, storage_error
 from sharkpy.columnar.version import TableVersion, VersionStore
 from sharkpy.execution.tables.entry import Entry, is_blocks_alone
 from sharkpy.execution.tasks.row_buckets import hash_id

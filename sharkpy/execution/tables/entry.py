@@ -13,14 +13,14 @@ from sharkpy.base.errors import ExecutionError
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
-from sharkpy.columnar.folder_use import FolderUse
+from sharkpy.columnar.block_folders import FolderUse
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion, VersionStore
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.tables.staged_blocks import StagedBlocks
 

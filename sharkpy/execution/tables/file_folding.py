@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from sharkpy.base import uri
 from sharkpy.base.settings import COMPACTION_BLOCKS, FOLD_BYTES
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.table_statistics import TableStatistics
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import NotAllowedError, SourceError, UnsupportedError
-from sharkpy.catalog.file_options import FileOptions, file_properties
+from sharkpy.catalog.catalog import new_table_id
+from sharkpy.catalog.file_options import FileOptions, GivenColumns, file_properties
 from sharkpy.catalog.format_options import CSV
-from sharkpy.catalog.given_columns import GivenColumns
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import StorageFormat, TableKind
-from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.sources.columns_of_files import columns_of_files
 from sharkpy.sources.csv_files.sniffed import described
 from sharkpy.sources.file_table import FileTable

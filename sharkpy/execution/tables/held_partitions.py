@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.catalog.cache_policy import CachePolicy, PolicyKind
+from sharkpy.catalog.model import CachePolicy, PolicyKind
 
 
 def held_partitions(

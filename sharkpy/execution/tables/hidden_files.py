@@ -110,5 +110,5 @@ class HiddenFiles:
         """Log the error and leave a remote folder's hidden files to a later write, as the statement is done."""
         if not uri.is_remote(folder):
             raise error
-        _log.warning('what is hidden in "%s" could not be removed: %s', uri.shown(folder), error)
+        _log.warning('what is hidden in "%s" could not be removed: %s', uri.redacted(folder), error)
         return frozenset()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sharkpy.base.settings import Conf
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.store import Catalog
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tables.table_cache import TableCache
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead

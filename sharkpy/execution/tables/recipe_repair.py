@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import settings
-from sharkpy.base.cancellation import check_cancelled, held, submit
+from sharkpy.base.cancellation import cancellable_lock, check_cancelled, submit
 from sharkpy.base.errors import CancelledError, CorruptionError, ResourceError, SharkError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.stages.plan_runner import PlanRunner
@@ -67,7 +67,7 @@ class RecipeRepair:
 
     def _rebuild(self, recipe: Recipe, lost: Sequence[BlockHandle]) -> bool:
         """Rebuild the blocks in `lost` that `recipe` made. Return False if its tasks now make other blocks."""
-        with held(recipe.lock):
+        with cancellable_lock(recipe.lock):
             # Another query may have repaired the same loss already.
             blocks = [
                 (block, piece)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sharkpy.base.cancellation import held
+from sharkpy.base.cancellation import cancellable_lock
 from sharkpy.base.errors import BlocksReplacedError, CorruptionError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.handle import BlockHandle
@@ -44,7 +44,7 @@ class TableRepair:
             self._repair_made(made)
         lost = {handle.block_id for handle in unmended} - {handle.block_id for handle in made}
         for entry in self._versions.all():
-            with held(entry.lock):
+            with cancellable_lock(entry.lock):
                 known = [block for block in entry.version.blocks if block.block_id in lost] if entry.version else []
                 # Another query may have repaired the same loss already.
                 again = {block.block_id for block in known if not store.mend(block)}
@@ -96,7 +96,7 @@ class TableRepair:
             made += results
         parts = ((block.block_id, self._lineage.of(block.block_id)) for block in version.blocks)
         gone = [block_id for block_id, known in parts if any(piece.recipe in pieces for piece in known)]
-        with held(entry.lock):
+        with cancellable_lock(entry.lock):
             is_current = entry.version is not None and set(gone) <= {one.block_id for one in entry.version.blocks}
             if gone and is_current and entry.version is not None:
                 rest = entry.version.without(gone)

@@ -7,28 +7,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from sharkpy.base.end_of_use import when_unused
+from sharkpy.base.cleanup import finalize_at_once
 from sharkpy.base.errors import TableChangedError, UnsupportedError
-from sharkpy.columnar.range_share import prefix_share, range_share
+from sharkpy.columnar.block_ranges import prefix_share, range_share
 from sharkpy.execution.tables.data_files import columns_in_files, partitions_of, table_files
 from sharkpy.execution.tables.lake_reads import LakeReads
 from sharkpy.execution.tables.partitioned_table import PartitionedTable
 from sharkpy.optimizer.statistics import ColumnEstimate
-from sharkpy.plan.query_table import QueryTable
+from sharkpy.plan.subqueries import QueryTable
 from sharkpy.sources.bad_rows.judged import judged_splits
 from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.lake.lake_table import LakeTable
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.folder_readers import FolderReaders, Reading
-    from sharkpy.catalog.hive_partition import HivePartition
+    from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.published import Published
-    from sharkpy.catalog.store import Catalog
     from sharkpy.catalog.table_statistics import TableStatistics
     from sharkpy.columnar.handle import BlockHandle
-    from sharkpy.columnar.statistics import PackedStatistics
+    from sharkpy.columnar.statistics_table import PackedStatistics
     from sharkpy.columnar.version import TableVersion
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.physical.hive_partitions import HivePartitions
@@ -80,13 +79,13 @@ class QuerySnapshot:
         self._given_splits: dict[str, list[Split]] = {}
         self._judged: dict[str, str] = {}
         self._statistics: dict[str, TableStatistics | None] = {}
-        self._published: dict[str, Published] = {}
+        self._published: dict[str, CommittedFiles] = {}
         self._together: dict[str, Table] = {}
         self._entered: list[Reading] = []
         self._computed: list[QueryTable] = []
         self._is_pinned = False
         self._let_go = partial(_let_go, catalog.readers, self._entered, table_cache, self._computed)
-        when_unused(self, self._let_go)
+        finalize_at_once(self, self._let_go)
 
     def release(self) -> None:
         """End the snapshot after its rows have been read.

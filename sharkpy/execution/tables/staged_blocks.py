@@ -10,8 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sharkpy.columnar.folder_use import FolderUse
-from sharkpy.columnar.store_folder import storage_error
+from sharkpy.columnar.block_folders import FolderUse, storage_error
 from sharkpy.execution.tables.block_loading import last_split, sync_folder
 from sharkpy.execution.tables.entry import form_of
 from sharkpy.execution.tables.written_blocks import WrittenBlocks
@@ -22,8 +21,8 @@ from sharkpy.sources.split import Split
 from sharkpy.sources.written_rows import FileIdentity, file_identity
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.file_syncs import FileSyncs
     from sharkpy.catalog.model import Table
+    from sharkpy.catalog.unfinished_writes import FileSyncs
     from sharkpy.execution.tables.block_loading import LoadedBlock
     from sharkpy.execution.tables.versions import TableVersions
 

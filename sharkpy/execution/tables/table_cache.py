@@ -8,15 +8,13 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from time import monotonic
 
-from sharkpy.base.cancellation import held, submit
+from sharkpy.base.cancellation import cancellable_lock, submit
 from sharkpy.base.errors import SourceError
 from sharkpy.base.settings import KEEP_SECONDS
-from sharkpy.catalog.cache_policy import PolicyKind
-from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.model import CacheMode, Table
-from sharkpy.catalog.published import Published
+from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition
+from sharkpy.catalog.model import CacheMode, PolicyKind, Table
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.statistics import PackedStatistics
+from sharkpy.columnar.statistics_table import PackedStatistics
 from sharkpy.columnar.version import TableVersion, partition_of
 from sharkpy.execution.tables.block_lineage import BlockLineage, Contents
 from sharkpy.execution.tables.block_loading import BlockLoader
@@ -109,7 +107,7 @@ class TableCache:
 
     # Versions
 
-    def version(self, table: Table, published: Published | None = None) -> TableVersion | None:
+    def version(self, table: Table, published: CommittedFiles | None = None) -> TableVersion | None:
         """Return the version with exactly the rows of the table's current files, or of the files in `published`.
 
         Return None if the table is not cached, or its policy holds only some Hive partitions (see `held_version`).
@@ -121,7 +119,7 @@ class TableCache:
             self.held_version(table, known, ())
             return None
         entry = self.versions.entry(table)
-        with held(entry.lock):
+        with cancellable_lock(entry.lock):
             if is_blocks_alone(table):
                 return version_of_blocks(entry)
             entry.held = None
@@ -137,7 +135,7 @@ class TableCache:
             if files is None:
                 entry.listed = monotonic()
                 counted = newest is not None or partitions is not None
-                files = table_files(table, catalog, Published(newest, partitions or ()) if counted else published)
+                files = table_files(table, catalog, CommittedFiles(newest, partitions or ()) if counted else published)
             version = self._current(entry, files)
             entry.newest, entry.partitions = newest, partitions
             return version
@@ -148,7 +146,7 @@ class TableCache:
         Return False if that needs a listing. Readers list the files anyway, and so find other writes.
         """
         entry = self.versions.entry(table)
-        with held(entry.lock):
+        with cancellable_lock(entry.lock):
             is_known = entry.version is not None and entry.files is not None and form_of(entry.table) == form_of(table)
             if not is_known or table.continuous or table.is_partitioned or not self.is_cached(table):
                 return False
@@ -167,7 +165,7 @@ class TableCache:
         entries = {table.table_id: self.versions.entry(table) for table in tables}
         with ExitStack() as locks:
             for _, entry in sorted(entries.items()):
-                locks.enter_context(held(entry.lock))
+                locks.enter_context(cancellable_lock(entry.lock))
             yield
 
     def held_version(
@@ -180,7 +178,7 @@ class TableCache:
         if not self.is_cached(table):
             return None, frozenset()
         entry = self.versions.entry(table)
-        with held(entry.lock):
+        with cancellable_lock(entry.lock):
             self._set_table(entry, table)
             if entry.version is None:
                 self.versions.restore(entry, partition_files(table, partitions, self._parts.catalog.access_id))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sharkpy.base.errors import CancelledError, ExecutionError
-from sharkpy.columnar.store_folder import sync_file
+from sharkpy.columnar.block_folders import sync_file
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled, checked
 from sharkpy.base.errors import CancelledError, CorruptionError, ResourceError, SharkError
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
 from sharkpy.execution.tasks.origins import split_of

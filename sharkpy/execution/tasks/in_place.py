@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.columnar import store_folder
+from sharkpy.columnar import block_folders
 from sharkpy.columnar.block_cache import forget_block
 from sharkpy.columnar.handle import BlockHandle
 
@@ -42,12 +42,12 @@ class InPlaceRebuild:
         if recipes is None or group is None:
             return False
         # One task reads the splits; tasks that wait for it find the blocks whole.
-        with store_folder.locked_file(str(folder / f"{group[1][0].block_id}.lock")):
+        with block_folders.locked_file(str(folder / f"{group[1][0].block_id}.lock")):
             self._rebuild_group(recipes, group)
         return True
 
     def _rebuild_group(self, recipes: TableRecipes, group: Siblings) -> None:
-        from sharkpy.columnar.mending import mended
+        from sharkpy.columnar.store import repair_copies
         from sharkpy.execution.tasks.block_rebuild import BlockRebuilder
 
         def rewrite(block: BlockHandle, content: memoryview) -> None:
@@ -55,7 +55,7 @@ class InPlaceRebuild:
             forget_block(block.block_id)
             self.metrics.blocks_rebuilt += 1
 
-        missing = [block for block in group[1] if not mended(block, rewrite)]
+        missing = [block for block in group[1] if not repair_copies(block, rewrite)]
         if missing:
             rebuilder = BlockRebuilder(recipes.table, recipes.schema, self.force_encoding)
             for block, content in rebuilder.rebuild(missing, group):

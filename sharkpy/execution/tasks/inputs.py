@@ -20,7 +20,7 @@ import pyarrow as pa
 from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError, InvalidTextError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.host import is_beside
+from sharkpy.columnar.host import is_same_host
 from sharkpy.execution.tasks.failure import as_shark_error, raised_by
 from sharkpy.execution.tasks.operator_figures import OperatorFigures
 from sharkpy.physical.stage_program import (
@@ -289,7 +289,7 @@ def read_payloads(payloads: Sequence[pa.Buffer], schema: pa.Schema, spread: froz
 def _count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:
     for handle in handles:
         if handle.host:
-            is_here = is_beside(handle.host)
+            is_here = is_same_host(handle.host)
             metrics.blocks_beside += is_here
             metrics.blocks_afar += not is_here
 

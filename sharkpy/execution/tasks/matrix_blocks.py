@@ -17,9 +17,8 @@ from sharkpy.columnar import block_file
 from sharkpy.columnar.block import EncodedBlock
 from sharkpy.columnar.column_statistics import ColumnStatistics
 from sharkpy.columnar.encoded_column import EncodedColumn
-from sharkpy.columnar.encodings import plain
-from sharkpy.columnar.encodings.matrix import encode_matrix
-from sharkpy.columnar.not_finite import NotFinite
+from sharkpy.columnar.encodings import uncompressed
+from sharkpy.columnar.encodings.matrix import NotFinite, encode_matrix
 from sharkpy.execution.tasks.report import BlockResult
 from sharkpy.execution.tasks.sinks import SinkContext, block_tables
 from sharkpy.physical.sinks import BlockSink, MatrixLayout
@@ -150,7 +149,7 @@ def encode_matrix_block(table: pa.Table, layout: MatrixLayout) -> EncodedBlock:
     features, labels = float_columns(table, layout)
     columns = {FEATURES: encode_matrix(features)}
     if labels is not None:
-        columns[LABEL] = plain.encode_array(pa.array(labels), DOUBLE if labels.dtype == np.float64 else FLOAT)
+        columns[LABEL] = uncompressed.encode_array(pa.array(labels), DOUBLE if labels.dtype == np.float64 else FLOAT)
     num_rows = len(features[0])
     statistics = [(name, _statistics(column)) for name, column in columns.items()]
     return EncodedBlock.of(block_file.serialize(num_rows, columns, statistics), columns)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from sharkpy.base import uri
 from sharkpy.catalog.avro_schema import with_schema_text
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.json_rows import partition_format_from_text
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.serialize import form_from_text
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.columnar.version import BlockOrigin
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_limit import with_line_limit
@@ -36,7 +36,7 @@ def split_of(
 
     `access` returns the current access id for a remote file; `schema_text` is as for `file_splits`.
     """
-    storage = form_from_text(origin.form)[0] or table.storage
+    storage = partition_format_from_text(origin.form)[0] or table.storage
     is_by_lines = source(storage.name).splits_lines(storage.properties)
     properties = with_line_limit(storage.properties, 0) if is_by_lines else storage.properties
     properties = with_schema_text(properties, schema_text)

@@ -13,7 +13,7 @@ from sharkpy.sources.storage.meter import Requested
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
-    from sharkpy.columnar.statistics import PackedStatistics
+    from sharkpy.columnar.statistics_table import PackedStatistics
     from sharkpy.execution.tasks.operator_figures import OperatorFigures
     from sharkpy.sources.metrics import ReadMetrics
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sharkpy.base.errors import ExecutionError
 from sharkpy.catalog.model import Table
-from sharkpy.columnar import store_folder
+from sharkpy.columnar import block_folders
 from sharkpy.columnar.block_writer import BlockWriter
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tasks.block_rebuild import Siblings, siblings
@@ -72,11 +72,11 @@ def save_recipes(folder: Path, table: Table, version: TableVersion, writer: Bloc
         return
     folder.mkdir(parents=True, exist_ok=True)
     content = pickle.dumps(TableRecipes(table, version.schema, groups, writer), pickle.HIGHEST_PROTOCOL)
-    store_folder.write_file(str(_path(folder, table)), memoryview(content))
+    block_folders.write_file(str(_path(folder, table)), memoryview(content))
 
 
 def remove_recipes(folder: Path, table: Table) -> None:
-    store_folder.remove(str(_path(folder, table)))
+    block_folders.remove(str(_path(folder, table)))
 
 
 def find_recipes(folder: Path, block_id: str) -> TableRecipes | None:

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from sharkpy.base.errors import CorruptionError, ExecutionError, SharkError
 from sharkpy.columnar.block import Block
-from sharkpy.columnar.executor_store import drop_from_memory
+from sharkpy.columnar.block_writer import drop_from_memory
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.host import is_beside
+from sharkpy.columnar.host import is_same_host
 from sharkpy.columnar.store import open_block
 from sharkpy.execution.tasks.failure import as_shark_error
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
@@ -64,7 +64,7 @@ class PassTask:
                         rows += handle.num_rows
                     except CorruptionError as failure:
                         error = error or failure
-                        if handle.host and is_beside(handle.host):
+                        if handle.host and is_same_host(handle.host):
                             # Only a task on that host can remove a block from the memory of a host other than the
                             # driver's.
                             drop_from_memory(handle.memory_path)

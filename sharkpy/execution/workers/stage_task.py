@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CorruptionError, InternalError, SharkError
-from sharkpy.columnar.column_cache import column_cache
-from sharkpy.columnar.host import is_beside
+from sharkpy.columnar.block_cache import column_cache
+from sharkpy.columnar.host import is_same_host
 from sharkpy.execution.tasks.failure import as_shark_error
 from sharkpy.execution.tasks.in_place import InPlaceRebuild
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData, TaskMetrics, payload_exchange, payload_order
@@ -132,11 +132,11 @@ class StageTask:
         Its copy is then read instead.
         """
         if isinstance(error, CorruptionError) and error.block_id is not None:
-            from sharkpy.columnar.executor_store import drop_from_memory
+            from sharkpy.columnar.block_writer import drop_from_memory
 
             for _, handles in _load_part(self.parts, partition).blocks:
                 for handle in handles:
-                    if handle.block_id == error.block_id and handle.host and is_beside(handle.host):
+                    if handle.block_id == error.block_id and handle.host and is_same_host(handle.host):
                         drop_from_memory(handle.memory_path)
 
     def _outputs(

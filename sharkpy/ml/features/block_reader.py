@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
 from sharkpy.columnar.block import Block
-from sharkpy.columnar.column_cache import column_cache
-from sharkpy.columnar.encodings import matrix, plain
+from sharkpy.columnar.block_cache import column_cache
+from sharkpy.columnar.encodings import matrix, uncompressed
 from sharkpy.execution.tasks.matrix_blocks import FEATURES, LABEL, as_floats
 from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
 
@@ -57,7 +57,7 @@ def matrix_in(block: Block, names: tuple[str, ...], dtype: np.dtype[Any]) -> Mat
 
     Return None if one is encoded or of another type, or if they are not stored at equal distances, in this order.
     """
-    columns = [plain.as_floats(block.stored(name), dtype) for name in names]
+    columns = [uncompressed.as_floats(block.stored(name), dtype) for name in names]
     if any(column is None for column in columns):
         return None
     found = [column for column in columns if column is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.base.errors import ParameterError, did_you_mean
-from sharkpy.columnar.not_finite import NotFinite
+from sharkpy.columnar.encodings.matrix import NotFinite
 
 __all__ = ["POLICIES", "NotFinite", "check_policy"]
 

@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.cancellation import check_cancelled, submit
+from sharkpy.columnar.block import StoredArrays, encode_arrays
 from sharkpy.columnar.block_cache import open_block
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.stored_arrays import StoredArrays, encode_arrays
 
 if TYPE_CHECKING:
-    from sharkpy.columnar.block_writer import BlockWriter
-    from sharkpy.columnar.executor_store import ExecutorWriter
+    from sharkpy.columnar.block_writer import BlockWriter, ExecutorWriter
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.spark.pools import Pool
 
@@ -188,7 +187,7 @@ class RddWorkspace:
         finally:
             # The end of the claim frees arrays of tasks that were killed, or run a second time.
             told = [handle for one in made for handle in one.handles]
-            store.release_untold(prefix, [one for one in told if isinstance(one, BlockHandle)], durable_dir)
+            store.release_unreported(prefix, [one for one in told if isinstance(one, BlockHandle)], durable_dir)
         self._keep(told)
         return made
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.base import settings
-from sharkpy.columnar.statistics import ColumnTable, StatisticsTable
+from sharkpy.columnar.statistics_table import ColumnTable, StatisticsTable
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.newest_session import newest_session
 from sharkpy.ml.models.predictor import is_table

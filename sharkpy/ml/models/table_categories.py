@@ -11,7 +11,7 @@ import numpy as np
 
 from sharkpy.base.errors import DataError, TypeMismatchError
 from sharkpy.columnar.domain import from_domain
-from sharkpy.columnar.statistics import ColumnTable
+from sharkpy.columnar.statistics_table import ColumnTable
 from sharkpy.ml.models.categories import Array, distinct, typed_values
 from sharkpy.ml.models.given_table import KnownColumns
 from sharkpy.ml.models.replace_columns import column_named

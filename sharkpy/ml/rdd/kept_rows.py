@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base import settings
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import BucketSpec, Table, TableKind
-from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.bucketed_query import bucketed_query
 from sharkpy.execution.commands.storage import stored_query, stored_schema
 from sharkpy.execution.queries.write_plan import write_blocks

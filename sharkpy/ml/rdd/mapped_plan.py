@@ -15,7 +15,7 @@ from sharkpy.ml.rdd.table_query import Change
 from sharkpy.ml.tables.declared_columns import declared_columns
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.plan.logical import LogicalPlan, Step
-from sharkpy.plan.steps.batch_step import BatchStep
+from sharkpy.plan.row_steps import BatchStep
 from sharkpy.values.types import Schema, to_arrow
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sharkpy.base.end_of_use import at_end_of_use
+from sharkpy.base.cleanup import finalize_in_thread
 from sharkpy.base.errors import InternalError
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner
@@ -121,5 +121,5 @@ class QuerySource:
         except BaseException:
             runner.stages.close()
             raise
-        at_end_of_use(self, runner.stages.close)
+        finalize_in_thread(self, runner.stages.close)
         return BoundStage(planned.sequence, stage)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sharkpy.base.end_of_use import at_end_of_use
+from sharkpy.base.cleanup import finalize_in_thread
 from sharkpy.ml.rdd.kept_rows import keep_rows
 from sharkpy.plan.logical import LogicalPlan
 
@@ -72,7 +72,7 @@ class TableQuery:
             if not self._keeps:
                 return plan
             self._kept, self._free = keep_rows(self.session, plan, self.snapshot)
-            self._forget_end = at_end_of_use(self, self._free)
+            self._forget_end = finalize_in_thread(self, self._free)
             self._own_sequence += 1
             return self._kept
 

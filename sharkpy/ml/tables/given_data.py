@@ -18,7 +18,7 @@ from sharkpy.ml.tables.declared_columns import DeclaredColumns
 from sharkpy.ml.tables.fit_columns import AN_RDD, schema_of
 from sharkpy.ml.tables.python_rows import PythonRows, inferred_schema
 from sharkpy.ml.tables.tabular import KINDS, Tabular, TabularRows, tabular
-from sharkpy.plan.given_rows import GivenRows
+from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.udf.user.python_code import pickled, unpickled
 from sharkpy.values.types import Schema
 

@@ -9,7 +9,7 @@ from sharkpy.ml.tables.given_data import given_rows
 
 if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
-    from sharkpy.plan.given_rows import GivenRows
+    from sharkpy.plan.arrow_data import GivenRows
 
 _TABLES = ("DataFrame", "LazyFrame", "Table", "RecordBatch", "RecordBatchReader", "Dataset", "DuckDBPyRelation")
 _LIBRARIES = ("pandas", "polars", "pyarrow", "duckdb", "_duckdb")

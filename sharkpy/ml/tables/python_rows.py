@@ -14,7 +14,7 @@ from sharkpy.base.errors import DataError
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, arrow_column_type, make_schema, renamed
 from sharkpy.ml.tables.fit_columns import ARROW_FAULTS, Place, fit, misfit, places_from, places_of
 from sharkpy.sources.arrow import Array, column_type
-from sharkpy.values.shaped_values import is_missing, names_of, shaped, values_of
+from sharkpy.values.python_values import arrow_value, is_pandas_null, row_names, row_values
 from sharkpy.values.types import DataType, DecimalType, Field, Schema, arrow_schema, is_nested
 
 BATCH_ROWS = 16_384
@@ -53,8 +53,8 @@ class PythonRows:
             raise DataError(f"a row is None ({place(index)})")
         if isinstance(row, Mapping):
             return self._of_mapping(row, order, place, index)
-        names = names_of(row)
-        values = values_of(row)
+        names = row_names(row)
+        values = row_values(row)
         if len(values) != len(self.schema):
             raise DataError(f"a row has {len(values)} values for {len(self.schema)} columns ({place(index)})")
         if names is None:
@@ -84,7 +84,7 @@ def python_column(values: Sequence[Any], field: Field, place: Place) -> Array:
     except _FAULTS as error:
         if isinstance(error, DataError):
             raise
-    known = [None if is_missing(value) else value for value in values]
+    known = [None if is_pandas_null(value) else value for value in values]
     for row, value in enumerate(known):
         try:
             _column([value], field, place)
@@ -97,7 +97,7 @@ def python_column(values: Sequence[Any], field: Field, place: Place) -> Array:
 def _column(values: Sequence[Any], field: Field, place: Place) -> Array:
     dtype = field.dtype
     if is_nested(dtype):
-        values = [shaped(value, dtype) for value in values]
+        values = [arrow_value(value, dtype) for value in values]
     # pyarrow would truncate values of these types: their own type is inferred first.
     array = pa.array(values) if type(dtype).__name__ in _EXACT else pa.array(values, column_type(dtype))
     return fit(array, field, place)
@@ -107,13 +107,13 @@ def inferred_schema(rows: Sequence[Any], declared: DeclaredColumns | None, label
     """Return the columns of rows, or of a sample of them. Raise DataError if the values of one are of different
     kinds.
     """
-    named = [names for names in map(names_of, rows) if names is not None]
+    named = [names for names in map(row_names, rows) if names is not None]
     if named:
         names: Sequence[str] = list(dict.fromkeys(itertools.chain.from_iterable(named)))
-        lines: list[Any] = [dict(zip(names_of(row) or names, values_of(row), strict=False)) for row in rows]
+        lines: list[Any] = [dict(zip(row_names(row) or names, row_values(row), strict=False)) for row in rows]
         columns = [[line.get(name) for line in lines] for name in names]
     else:
-        values = [values_of(row) for row in rows]
+        values = [row_values(row) for row in rows]
         width = len(values[0])
         if odd := next((row for row in values if len(row) != width), None):
             raise DataError(f"rows of {label} have {width} values, and others {len(odd)}")
@@ -138,8 +138,8 @@ def _inferred_type(name: str, values: Sequence[Any], *, is_sample: bool) -> Data
 
 def _plain(value: Any) -> Any:
     """Return a value with named rows and data classes inside it as dicts, which pyarrow knows."""
-    if is_missing(value):
+    if is_pandas_null(value):
         return None
-    if isinstance(value, Mapping) or names_of(value) is not None:
-        return dict(zip(names_of(value) or (), map(_plain, values_of(value)), strict=True))
+    if isinstance(value, Mapping) or row_names(value) is not None:
+        return dict(zip(row_names(value) or (), map(_plain, row_values(value)), strict=True))
     return [_plain(one) for one in value] if isinstance(value, (list, tuple, set, frozenset)) else value

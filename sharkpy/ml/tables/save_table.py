@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sharkpy.base.errors import BindError, InternalError, ParameterError, TableExistsError
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.names import check_name
-from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.storage import used_ids
 from sharkpy.execution.tables.snapshot import reading
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, declared_columns, make_schema, renamed
 from sharkpy.ml.tables.given_data import given_rows
+from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.commands import CreateTable, Insert
-from sharkpy.plan.given_rows import GivenRows
 from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan
 from sharkpy.plan.references import renumbered
 from sharkpy.sql.binder import bind
 from sharkpy.values.types import DataType, Field, Schema
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.execution.engine_session import EngineSession
 
 Mode = Literal["error", "overwrite", "append", "ignore"]

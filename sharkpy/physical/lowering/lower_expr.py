@@ -11,7 +11,7 @@ from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.physical.lowering.integer_calls import integer_call, integer_cast
 from sharkpy.physical.lowering.value import Scope, Value, literal_integer
 from sharkpy.physical.ranges import ColumnRange
-from sharkpy.plan.constant_set import ConstantSet
+from sharkpy.plan.arrow_data import ConstantSet
 from sharkpy.plan.expr import (
     Alias,
     Call,

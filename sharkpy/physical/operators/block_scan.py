@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.key_bits import KeyBits
+from sharkpy.columnar.value_sets import KeyBits
 from sharkpy.physical.column_bounds import ColumnBounds
 from sharkpy.physical.distribution import (
     Broadcast,
@@ -22,12 +22,12 @@ from sharkpy.physical.operators.exchange import Exchange, ExchangeRead
 from sharkpy.physical.operators.file_scan import partition_note
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import ColumnRef, Expr
-from sharkpy.plan.node import listed
-from sharkpy.plan.row_sample import RowSample
+from sharkpy.plan.logical import RowSample
+from sharkpy.plan.node import bracketed
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.columnar.statistics import StatisticsTable
+    from sharkpy.columnar.statistics_table import StatisticsTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class BlockScan(PhysicalPlan):
         kept = f"{partition_note(self.partitions)}{self.blocks.num_kept} of {self.blocks.num_blocks} blocks"
         each = ", in every task" if self.is_replicated else ""
         buckets = f" {co_partitioned(self.buckets)}" if isinstance(self.distribution, Hashed) and self.buckets else ""
-        return f"BlockScan {self.table_name} {listed(self.columns)}{where} ({kept}{each}){buckets}"
+        return f"BlockScan {self.table_name} {bracketed(self.columns)}{where} ({kept}{each}){buckets}"
 
 
 def co_partitioned(buckets: HashPartitioning) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sharkpy.physical.distribution import DealtBuckets, Distribution, ExchangeStatistics, Partitioning
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import ColumnRef
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,4 +62,4 @@ class ExchangeRead(PhysicalPlan):
     @property
     def label(self) -> str:
         seen = f" ({self.observed.rows} rows, {self.observed.size_bytes} bytes)" if self.observed else ""
-        return f"ExchangeRead {self.exchange_id} {self.partitioning} {listed(self.columns)}{seen}"
+        return f"ExchangeRead {self.exchange_id} {self.partitioning} {bracketed(self.columns)}{seen}"

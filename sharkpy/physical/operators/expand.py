@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan, retained
 from sharkpy.plan.expr import ColumnRef, Expr
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +28,4 @@ class Expand(PhysicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Expand {listed(self.columns)} {len(self.projections)} sets"
+        return f"Expand {bracketed(self.columns)} {len(self.projections)} sets"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from sharkpy.physical.distribution import Distribution, Single, Unspecified
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import ColumnRef, Expr
-from sharkpy.plan.node import listed
-from sharkpy.plan.row_sample import RowSample
+from sharkpy.plan.logical import RowSample
+from sharkpy.plan.node import bracketed
 from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
 from sharkpy.values.types import Schema
@@ -71,4 +71,4 @@ class FileScan(PhysicalPlan):
         where = f" where {self.predicate}" if self.predicate else ""
         read = f"{partition_note(self.partitions, self.partition_kind)}{len(self.splits.splits)} splits"
         sample = f" {self.sample}" if self.sample else ""
-        return f"FileScan {self.table_name} {listed(self.columns)}{where}{sample} ({read})"
+        return f"FileScan {self.table_name} {bracketed(self.columns)}{where}{sample} ({read})"

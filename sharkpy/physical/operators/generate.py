@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import Call, ColumnRef
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +29,4 @@ class Generate(PhysicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Generate {'outer ' if self.outer else ''}{self.generator} as {listed(self.columns)}"
+        return f"Generate {'outer ' if self.outer else ''}{self.generator} as {bracketed(self.columns)}"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from sharkpy.physical.distribution import Distribution, Single, Unspecified
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.expr import ColumnRef
-from sharkpy.plan.given_rows import GivenRows
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +28,4 @@ class GivenScan(PhysicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Given {listed(self.columns)} from {self.rows.label}"
+        return f"Given {bracketed(self.columns)} from {self.rows.label}"

@@ -8,7 +8,7 @@ from enum import Enum
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan, retained
 from sharkpy.plan.expr import Alias, ColumnRef
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 
 
 class AggregateMode(Enum):
@@ -53,5 +53,5 @@ class HashAggregate(PhysicalPlan):
 
     @property
     def label(self) -> str:
-        by = f" by {listed(self.groups)}" if self.groups else ""
-        return f"HashAggregate {self.mode.value}{by} computing {listed(self.aggregates)}"
+        by = f" by {bracketed(self.groups)}" if self.groups else ""
+        return f"HashAggregate {self.mode.value}{by} computing {bracketed(self.aggregates)}"

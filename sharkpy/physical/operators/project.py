@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sharkpy.physical.distribution import Distribution, Hashed
 from sharkpy.physical.plan import PhysicalPlan, retained
 from sharkpy.plan.expr import Alias, ColumnRef
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +40,4 @@ class Project(PhysicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Project {listed(self.items)}"
+        return f"Project {bracketed(self.items)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import ColumnRef, SortKey
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,4 +25,4 @@ class SortOperator(PhysicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Sort {listed(self.keys)}"
+        return f"Sort {bracketed(self.keys)}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan, retained
 from sharkpy.plan.expr import ColumnRef
-from sharkpy.plan.node import listed
-from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.plan.node import bracketed
+from sharkpy.plan.row_steps import RowStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,4 +30,4 @@ class StepOperator(PhysicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Step {self.step.label} as {listed(self.columns)}"
+        return f"Step {self.step.label} as {bracketed(self.columns)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import ColumnRef, SortKey
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,4 +30,4 @@ class TopN(PhysicalPlan):
     @property
     def label(self) -> str:
         offset = f" offset {self.offset}" if self.offset else ""
-        return f"TopN {self.count}{offset} {listed(self.keys)}"
+        return f"TopN {self.count}{offset} {bracketed(self.keys)}"

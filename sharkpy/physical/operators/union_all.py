@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan, union_distribution
 from sharkpy.plan.expr import ColumnRef
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,4 +27,4 @@ class UnionAll(PhysicalPlan):
 
     @property
     def label(self) -> str:
-        return f"UnionAll {listed(self.columns)}"
+        return f"UnionAll {bracketed(self.columns)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sharkpy.physical.distribution import Distribution, Single
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import ColumnRef, Expr
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +29,4 @@ class ValuesScan(PhysicalPlan):
     @property
     def label(self) -> str:
         reason = f" ({self.reason})" if self.reason else ""
-        return f"Values {listed(self.columns)} {len(self.rows)} rows{reason}"
+        return f"Values {bracketed(self.columns)} {len(self.rows)} rows{reason}"

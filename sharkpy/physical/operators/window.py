@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import Alias, ColumnRef
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,4 +27,4 @@ class WindowOperator(PhysicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Window {listed(self.windows)}"
+        return f"Window {bracketed(self.windows)}"

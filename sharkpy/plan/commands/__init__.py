@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from sharkpy.plan.commands.cache import CacheTable, ClearCache, UncacheTable
 from sharkpy.plan.commands.command import Command, Listing, PartitionFilter, PartitionSpec, Properties
-from sharkpy.plan.commands.databases import AlterDatabase, CreateDatabase, DropDatabase, UseDatabase
-from sharkpy.plan.commands.describe import DescribeDatabase, DescribeFunction, DescribeQuery, DescribeTable, Explain
-from sharkpy.plan.commands.generate import GenerateArgument, GenerateTable
-from sharkpy.plan.commands.partitions import (
-    AddPartitions,
-    AlterPartition,
-    DropPartitions,
-    ExchangePartition,
-    RenamePartition,
-    RepairTable,
-)
-from sharkpy.plan.commands.settings import ResetConf, SetConf
 from sharkpy.plan.commands.show import (
+    DescribeDatabase,
+    DescribeFunction,
+    DescribeQuery,
+    DescribeTable,
+    Explain,
+    ResetConf,
+    SetConf,
     ShowColumns,
     ShowConf,
     ShowCreateDatabase,
@@ -33,7 +27,6 @@ from sharkpy.plan.commands.show import (
     ShowTables,
 )
 from sharkpy.plan.commands.statement import Statement, queries_of
-from sharkpy.plan.commands.statistics import AnalyzeTable, UpdateStatistics
 from sharkpy.plan.commands.streams import (
     AlterContinuous,
     ContinuousAction,
@@ -54,14 +47,29 @@ from sharkpy.plan.commands.streams import (
     StartFrom,
 )
 from sharkpy.plan.commands.tables import (
+    AddPartitions,
+    AlterDatabase,
+    AlterPartition,
     AlterTable,
+    AnalyzeTable,
+    CacheTable,
+    ClearCache,
+    CreateDatabase,
     CreateTable,
     CreateView,
+    DropDatabase,
+    DropPartitions,
     DropTable,
+    ExchangePartition,
+    RenamePartition,
     RenameTable,
+    RepairTable,
     SetTableProperties,
     TouchTable,
     TruncateTable,
+    UncacheTable,
+    UpdateStatistics,
+    UseDatabase,
 )
 from sharkpy.plan.commands.user_functions import (
     AddResources,
@@ -77,6 +85,8 @@ from sharkpy.plan.commands.user_functions import (
 from sharkpy.plan.commands.writes import (
     ChangeRows,
     ExportTable,
+    GenerateArgument,
+    GenerateTable,
     ImportTable,
     Insert,
     InsertDirectory,

@@ -1,11 +1,11 @@
-"""SHOW."""
+"""SHOW, DESCRIBE, EXPLAIN, SET and RESET."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from sharkpy.catalog.model import Table
-from sharkpy.plan.commands.command import Listing, PartitionSpec
+from sharkpy.plan.commands.command import Command, Listing, PartitionSpec
 from sharkpy.plan.logical import LogicalPlan
 
 
@@ -108,3 +108,63 @@ class ShowPartitions(Listing):
     partition: PartitionSpec | None = None
     query: LogicalPlan | None = None
     names: LogicalPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTable(Listing):
+    """DESCRIBE [FORMATTED | EXTENDED] t [PARTITION (…)] [column.field…]; `style` is "", "formatted" or "extended"."""
+
+    table: Table
+    style: str = ""
+    column: tuple[str, ...] = ()
+    partition: PartitionSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeQuery(Listing):
+    query: LogicalPlan
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeDatabase(Listing):
+    name: str
+    extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeFunction(Listing):
+    name: str
+    extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Explain(Listing):
+    """EXPLAIN of a query or command. `form` is the word after EXPLAIN, in lower case.
+
+    `tree`: the parsed query as text, for AST. `views`: the views in the statement, and the views that they read.
+    """
+
+    statement: LogicalPlan | Command
+    analyze: bool = False
+    extended: bool = False
+    form: str = ""
+    tree: str = ""
+    views: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetConf(Command):
+    """SET key=value. SET key and SET without a key list settings."""
+
+    key: str | None = None
+    value: str | None = None
+    verbose: bool = False
+
+    @property
+    def yields_rows(self) -> bool:
+        return self.value is None
+
+
+@dataclass(frozen=True, slots=True)
+class ResetConf(Command):
+    key: str | None = None

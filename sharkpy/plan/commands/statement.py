@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from sharkpy.plan.commands.command import Command
-from sharkpy.plan.commands.generate import GenerateTable
 from sharkpy.plan.commands.streams import CreateContinuousInsert
-from sharkpy.plan.commands.writes import ChangeRows, MultiInsert, StateInserts
+from sharkpy.plan.commands.writes import ChangeRows, GenerateTable, MultiInsert, StateInserts
 from sharkpy.plan.logical import LogicalPlan, with_source
 
 Statement = LogicalPlan | Command

@@ -1,14 +1,41 @@
-"""Commands that create, change and drop tables and views."""
+"""Commands on databases, tables, views, Hive partitions, cached tables and statistics."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from sharkpy.catalog.lake_tables import PartitionField
-from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, Table, TableKind
-from sharkpy.plan.commands.command import Command, PartitionSpec, Properties
+from sharkpy.catalog.model import BucketSpec, Constraint, Database, SkewSpec, StorageFormat, Table, TableKind
+from sharkpy.plan.commands.command import Command, PartitionFilter, PartitionSpec, Properties
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.values.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase(Command):
+    name: str
+    if_not_exists: bool
+    comment: str | None = None
+    location: str | None = None
+    properties: Properties = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase(Command):
+    name: str
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UseDatabase(Command):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterDatabase(Command):
+    database: Database
+    altered: Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +135,110 @@ class TouchTable(Command):
 
     table: Table
     partition: PartitionSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions(Command):
+    """ALTER TABLE ADD PARTITION: each partition with its folder, if given."""
+
+    table: Table
+    partitions: tuple[tuple[PartitionSpec, str | None], ...]
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPartition(Command):
+    """New location, storage format or columns of a Hive partition. None: unchanged."""
+
+    table: Table
+    partition: PartitionSpec
+    location: str | None = None
+    storage: StorageFormat | None = None
+    serde_properties: Properties = ()
+    columns: Schema | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropPartitions(Command):
+    """ALTER TABLE DROP PARTITION: the partitions that match any of `filters`."""
+
+    table: Table
+    filters: tuple[PartitionFilter, ...]
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RenamePartition(Command):
+    table: Table
+    old: PartitionSpec
+    new: PartitionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangePartition(Command):
+    """Move the Hive partitions of `source` with these values, and their data, to the table."""
+
+    table: Table
+    source: Table
+    partition: PartitionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class RepairTable(Command):
+    """MSCK REPAIR TABLE: register folders without a partition (`adds`), drop partitions without a folder (`drops`).
+
+    `is_dry`: MSCK TABLE, which only reports them. The result has a line for each change, and for each skipped folder.
+    """
+
+    table: Table
+    adds: bool
+    drops: bool
+    is_dry: bool = False
+
+    @property
+    def yields_rows(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class CacheTable(Command):
+    """CACHE [LAZY] TABLE t. CACHE TABLE t AS SELECT is bound as a MEMORY_ONLY temporary CreateTable."""
+
+    table: Table
+    lazy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UncacheTable(Command):
+    """UNCACHE TABLE. `table` None: it does not exist and IF EXISTS is given."""
+
+    table: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClearCache(Command):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzeTable(Command):
+    """ANALYZE TABLE. `query` computes row counts and figures of `columns`, per Hive partition with these values.
+
+    It yields the partition columns, the count, and for each of `columns` the figures of
+    `sharkpy.sql.statements.bind_analyze`. None: NOSCAN, which only reads the sizes of files.
+    """
+
+    table: Table
+    partition: PartitionSpec = ()
+    columns: tuple[str, ...] = ()
+    query: LogicalPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStatistics(Command):
+    """ALTER TABLE UPDATE STATISTICS [FOR COLUMN c] SET (…). `figures` have Hive's names."""
+
+    table: Table
+    partition: PartitionSpec
+    column: str | None
+    figures: Properties

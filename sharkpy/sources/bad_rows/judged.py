@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.catalog.virtual_columns import is_virtual
+from sharkpy.catalog.system_tables import is_virtual
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split

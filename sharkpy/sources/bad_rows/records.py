@@ -11,9 +11,9 @@ import pyarrow as pa
 from sharkpy.base import uri
 from sharkpy.base.errors import InternalError
 from sharkpy.catalog.format_options import CSV
+from sharkpy.catalog.json_rows import partition_format_from_text, partition_format_to_text
 from sharkpy.catalog.kafka_options import TOPIC
-from sharkpy.catalog.serialize import form_from_text, form_to_text
-from sharkpy.catalog.virtual_columns import is_virtual
+from sharkpy.catalog.system_tables import is_virtual
 from sharkpy.sources.bad_rows.judged import plain_properties, take_marks
 from sharkpy.sources.csv_files.chunks import lines_of
 from sharkpy.sources.csv_files.options import csv_options
@@ -82,7 +82,7 @@ class _Part:
 
 def bad_splits(splits: Sequence[Split], stream: str, schema: Schema, place: str) -> list[Split]:
     """Splits of the malformed records of a stream's `splits`; `place`, if not empty, is shown instead of their file."""
-    given = ((_STREAM, stream), (_PLACE, place), (_FORM, form_to_text(None, schema)))
+    given = ((_STREAM, stream), (_PLACE, place), (_FORM, partition_format_to_text(None, schema)))
     return [
         replace(
             split,
@@ -108,7 +108,7 @@ class BadRecords(WithoutFiles):
         metrics: ReadMetrics | None = None,
     ) -> Iterator[pa.RecordBatch]:
         given = dict(split.properties)
-        every = form_from_text(given[_FORM])[1]
+        every = partition_format_from_text(given[_FORM])[1]
         if every is None:
             raise InternalError("malformed records of a stream without columns")
         declared = Schema(tuple(field for field in every if not is_virtual(field.name)))

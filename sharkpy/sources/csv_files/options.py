@@ -6,8 +6,8 @@ import codecs
 import functools
 from dataclasses import dataclass
 
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ConfigurationError, UnsupportedError, did_you_mean
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.base.time_zone import time_zone
 from sharkpy.sources.csv_files.patterns import check_pattern
 from sharkpy.sources.hadoop_codecs import CODECS, OUTPUT_CODEC, HadoopCodec, codec_of_class

@@ -8,7 +8,7 @@ from itertools import islice
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
-from sharkpy.catalog.wanted_files import WANTED
+from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.sources.folders.manifest import FILES, write_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.remote_removal import Removal

@@ -54,7 +54,7 @@ def read_manifest(facts: ObjectFacts, store: Store, access_id: str) -> Manifest:
     found = MANIFESTS.find(facts, access_id)
     if found is None:
         if facts.size_bytes > _MOST_BYTES:
-            raise SourceError(f'"{uri.shown(facts.path)}" has more than {_MOST_BYTES >> 20} MB for a list of files')
+            raise SourceError(f'"{uri.redacted(facts.path)}" has more than {_MOST_BYTES >> 20} MB for a list of files')
         content = content_of(facts, store)
         found = from_bytes(content, facts.path, access_id)
         MANIFESTS.keep(facts, access_id, found)

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError, UnsupportedError
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.sources.layout import DataFile
 
 GENERATIONS = "_generations"
@@ -84,13 +84,13 @@ def from_bytes(content: bytes, path: str, access_id: str) -> Manifest:
         check_json_nesting(text)
         match json.loads(text):
             case {"version": version} if version != _VERSION:
-                message = f'"{uri.shown(path)}" is of version {version!r}, and this release knows version {_VERSION}'
+                message = f'"{uri.redacted(path)}" is of version {version!r}, and this release knows version {_VERSION}'
                 raise UnsupportedError(message)
             case {"write": str(write), "files": list(files)}:
                 return Manifest(write, tuple(_file(one, folder, access_id) for one in files))
     except ValueError:
         pass
-    raise SourceError(f'"{uri.shown(path)}" is no list of the files of a generation')
+    raise SourceError(f'"{uri.redacted(path)}" is no list of the files of a generation')
 
 
 def _file(fields: object, folder: str, access_id: str) -> DataFile:
@@ -131,5 +131,5 @@ def _is_of_write(parts: Sequence[str]) -> bool:
 
 
 def _foreign(path: str, folder: str) -> UnsupportedError:
-    message = f'the file "{uri.shown(path)}" among those of the folder "{uri.shown(folder)}"'
+    message = f'the file "{uri.redacted(path)}" among those of the folder "{uri.redacted(folder)}"'
     return UnsupportedError(message, hint="rows are staged in the folder that gets them, or in one above it")

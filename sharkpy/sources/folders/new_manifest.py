@@ -49,9 +49,9 @@ def _put(store: Store, path: str, content: bytes, write: str, staging: str) -> b
         if taker is not None or unanswered is None:
             return taker == write
     STAGED.note_uncertain(staging)
-    message = f'whether the rows in "{uri.shown(staging)}" have come to count is not known'
+    message = f'whether the rows in "{uri.redacted(staging)}" have come to count is not known'
     reason = "" if unanswered is None else f": {unanswered.message}"
-    hint = f'they do if "{uri.shown(path)}" names them once the storage answers'
+    hint = f'they do if "{uri.redacted(path)}" names them once the storage answers'
     raise ExecutionError(message + reason, hint=hint, sqlstate="40003")
 
 

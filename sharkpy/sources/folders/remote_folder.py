@@ -10,7 +10,7 @@ from functools import partial
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, check_cancelled, checked
 from sharkpy.base.errors import ExecutionError, SharkError, SourceError, UnsupportedError
-from sharkpy.catalog.wanted_files import WANTED
+from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.sources.folders.generations import Generation, Placed
 from sharkpy.sources.folders.kept_manifests import read_manifest
 from sharkpy.sources.folders.manifest import (
@@ -99,7 +99,7 @@ class RemoteFolder:
 
     def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:  # noqa: ARG002  nothing is made
         """Register a new write; UnsupportedError if tables cannot be written in this store."""
-        traits, place = self.store.traits, uri.shown(self.location)
+        traits, place = self.store.traits, uri.redacted(self.location)
         if not (traits.writes and traits.lists):
             raise UnsupportedError(f'"{place}" cannot be written: its server is read-only')
         if not traits.puts_new:
@@ -186,7 +186,7 @@ class RemoteFolder:
     def files_of(self, placed: Placed) -> list[DataFile]:
         manifest = self._manifest(placed.name)
         if manifest is None:
-            place = uri.shown(manifest_path(self.location, placed.name))
+            place = uri.redacted(manifest_path(self.location, placed.name))
             raise SourceError(f'"{place}" does not exist', sqlstate="58P01")
         return list(manifest.files)
 
@@ -201,7 +201,7 @@ class RemoteFolder:
                 STAGED.note_taken_back(manifest.own_files)
                 self._removal.remove_files([file.path for file in manifest.own_files])
         except SharkError as error:
-            place = uri.shown(manifest_path(self.location, placed.name))
+            place = uri.redacted(manifest_path(self.location, placed.name))
             message = f'whether the rows that "{place}" names count is not known: {error.message}'
             raise ExecutionError(message, hint="they do for as long as it is there", sqlstate="40003") from None
 
@@ -274,7 +274,7 @@ class RemoteFolder:
             return [file_of(facts, self.access_id)]
         if self.exists():
             return []
-        raise SourceError(f'file or folder "{uri.shown(self.location)}" does not exist', sqlstate="58P01")
+        raise SourceError(f'file or folder "{uri.redacted(self.location)}" does not exist', sqlstate="58P01")
 
     def _staged_files(self, staging: str) -> list[DataFile]:
         found = (data_file(facts, staging, self.access_id) for facts in checked(self.store.list(staging)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import SourceError
-from sharkpy.catalog.wanted_files import WANTED
+from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.sources.folders.generations import Generation, hidden_of
 from sharkpy.sources.folders.kept_manifests import read_manifest
 from sharkpy.sources.folders.manifest import FILES, Manifest, write_of

@@ -8,7 +8,7 @@ from operator import methodcaller
 from typing import Protocol
 
 from sharkpy.base import uri
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.sources.folders.generations import Generation, Placed
 from sharkpy.sources.folders.local_folder import LocalFolder
 from sharkpy.sources.folders.manifest import home_of_staging

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.catalog.avro_schema import given_schema, record_of
 from sharkpy.catalog.kafka_options import RAW
-from sharkpy.catalog.virtual_columns import HEADERS, KEY, OFFSET, PARTITION, TIME
+from sharkpy.catalog.system_tables import HEADERS, KEY, OFFSET, PARTITION, TIME
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.avro_writes import written_records
 from sharkpy.sources.kafka.values import AVRO

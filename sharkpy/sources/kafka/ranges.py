@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from sharkpy.base.errors import InternalError
-from sharkpy.catalog.position import Position
+from sharkpy.catalog.continuous_query import Position
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sharkpy.catalog.kafka_options import TOPIC, ZONE
-from sharkpy.catalog.virtual_columns import HEADERS, KEY, OFFSET, PARTITION, RECORD_COLUMNS, TIME
+from sharkpy.catalog.system_tables import HEADERS, KEY, OFFSET, PARTITION, RECORD_COLUMNS, TIME
 from sharkpy.sources.arrow import Array, column_type, pc
 from sharkpy.sources.kafka.client import consumer
 from sharkpy.sources.kafka.fetch import Fetch

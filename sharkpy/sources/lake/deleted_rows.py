@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from sharkpy.base import uri
 from sharkpy.base.errors import ResourceError, SourceError
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.sources.arrow import pc
 from sharkpy.sources.failures import format_error, io_error
 from sharkpy.sources.lake.roaring import Positions, bitmap_positions
@@ -110,7 +110,7 @@ def file_of_deletes(path: str, access_id: str) -> tuple[LocalCopy, int]:
         return local_copy(DataFile(path, size, NEVER_MODIFIED)), size
     facts = store_with(path, access_id).stat(path)
     if facts is None:
-        raise SourceError(f'file "{uri.shown(path)}" does not exist', sqlstate="58P01")
+        raise SourceError(f'file "{uri.redacted(path)}" does not exist', sqlstate="58P01")
     file = DataFile(path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
     return local_copy(file), facts.size_bytes
 
@@ -118,7 +118,7 @@ def file_of_deletes(path: str, access_id: str) -> tuple[LocalCopy, int]:
 def check_row_count(count: int, path: str) -> None:
     """Raise ResourceError 54000 for a file with too many deletes."""
     if count > _MOST_ROWS:
-        message = f'"{uri.shown(path)}" has more than {_MOST_ROWS:,} deletes'
+        message = f'"{uri.redacted(path)}" has more than {_MOST_ROWS:,} deletes'
         raise ResourceError(message, hint="rewrite the table's data files", sqlstate="54000")
 
 
@@ -132,7 +132,7 @@ def _place_in_puffin(
     copy: LocalCopy, file: BinaryIO, size: int, path: str, written_path: str
 ) -> tuple[int, int] | None:
     """Offset and length of the deletion vector of a data file; None if there is none for it."""
-    name = uri.shown(path)
+    name = uri.redacted(path)
     end = _piece(copy, file, max(size - _PUFFIN_END, 0), _PUFFIN_END)
     length = int.from_bytes(end[:4], "little")
     if end[-4:] != b"PFA1" or end[4]:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from sharkpy.base.cancellation import held
+from sharkpy.base.cancellation import cancellable_lock
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.catalog.model import Table
 from sharkpy.sources.lake.lake_format import LakeFormat, LakeHome
@@ -42,7 +42,7 @@ class KnownLakes:
 
     def committing(self, table: Table) -> AbstractContextManager[None]:
         """Hold the lock for commits to a table, to save sessions of one engine from conflicts and retries."""
-        return held(self._commits[hash(table.table_id) % _COMMITS])
+        return cancellable_lock(self._commits[hash(table.table_id) % _COMMITS])
 
     def format(self, name: str) -> LakeFormat:
         """Format of a name; ConfigurationError if the package that it needs is not installed."""

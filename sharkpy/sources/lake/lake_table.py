@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 from sharkpy.base import uri
-from sharkpy.base.cancellation import held
+from sharkpy.base.cancellation import cancellable_lock
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.lake_tables import PartitionField
 from sharkpy.catalog.model import Constraint, Table
-from sharkpy.columnar.statistics import StatisticsTable
+from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_at
 from sharkpy.sources.side_by_side import side_by_side
@@ -62,7 +62,7 @@ class LakeSnapshot:
 
     @property
     def found(self) -> LakeFiles:
-        with held(self._lock):
+        with cancellable_lock(self._lock):
             if self._found is None:
                 self._found = self._list()
             return self._found
@@ -81,9 +81,9 @@ class LakeSnapshot:
 def _seen(file: DataFile) -> DataFile:
     facts = store_at(file).stat(file.path)
     if facts is None:
-        raise SourceError(f'"{uri.shown(file.path)}", a file of a lake table, does not exist', sqlstate="58P01")
+        raise SourceError(f'"{uri.redacted(file.path)}", a file of a lake table, does not exist', sqlstate="58P01")
     if facts.size_bytes != file.size_bytes:
-        message = f'"{uri.shown(file.path)}" has {facts.size_bytes} bytes, where its table says {file.size_bytes}'
+        message = f'"{uri.redacted(file.path)}" has {facts.size_bytes} bytes, where its table says {file.size_bytes}'
         raise SourceError(message)
     return replace(file, modified_ns=facts.modified_ns, tag=facts.tag)
 

@@ -24,7 +24,7 @@ def footer_of(path: str, access_id: str) -> tuple[pq.FileMetaData, int]:
             raise format_error(path, "Parquet", error) from None
     facts = store_with(path, access_id).stat(path)
     if facts is None:
-        raise SourceError(f'"{uri.shown(path)}" was removed while it was written', sqlstate="58P01")
+        raise SourceError(f'"{uri.redacted(path)}" was removed while it was written', sqlstate="58P01")
     file = DataFile(path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
     with open_file(file, local_copy(file)) as opened:
         return opened.metadata, facts.modified_ns

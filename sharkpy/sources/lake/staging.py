@@ -31,7 +31,7 @@ def check_writable_place(location: str, access_id: str) -> None:
     """Raise UnsupportedError for a location in read-only storage."""
     traits = store_with(location, access_id).traits
     if not (traits.writes and traits.lists):
-        raise UnsupportedError(f'"{uri.shown(location)}" cannot be written: its server is read-only')
+        raise UnsupportedError(f'"{uri.redacted(location)}" cannot be written: its server is read-only')
 
 
 def remove_staged(staging: str, access_id: str, kept: Collection[str] = ()) -> None:

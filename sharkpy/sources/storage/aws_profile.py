@@ -16,9 +16,9 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from sharkpy.base.cancellation import check_cancelled, held
+from sharkpy.base.cancellation import cancellable_lock, check_cancelled
 from sharkpy.base.errors import ConfigurationError
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.base.secrets import Secret
 
 LEAST_LEFT_SECONDS = 900.0
@@ -128,7 +128,7 @@ _answers: dict[tuple[str, str], _Answer] = {}
 
 def _asked(name: str, command: str) -> Options:
     """Keys from a profile's program: its last answer, or a new one shortly before that expires."""
-    with held(_asking):
+    with cancellable_lock(_asking):
         known = _answers.get((name, command))
         if known is None or known.until - time.time() < LEAST_LEFT_SECONDS:
             known = _answers[name, command] = _parsed_answer(name, _output(name, command))

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from sharkpy.base import settings
 from sharkpy.base.endpoint import check_endpoint
 from sharkpy.base.errors import ConfigurationError, StorageRefusedError
-from sharkpy.base.uri import shown
+from sharkpy.base.uri import redacted
 from sharkpy.sources.storage.access import NO_KEYS, NO_REDIRECTS, StorageAccess
 from sharkpy.sources.storage.azure_keys import azure_keys
 from sharkpy.sources.storage.azure_place import azure_place
@@ -84,7 +84,7 @@ def s3_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     )
     is_sorted = _is_amazon(endpoint) and not bucket.endswith("--x-s3")
     uploads = s3_uploads(S3Bucket(address, region, keys)) if keys is not None else None
-    name = StoreName(bucket, shown(endpoint), access.origin)
+    name = StoreName(bucket, redacted(endpoint), access.origin)
     return BucketStore(client, name, limits, _SORTED if is_sorted else _UNSORTED, uploads, _guard(access, address))
 
 
@@ -104,7 +104,7 @@ def gcs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
         client = GCSStore(
             bucket, config=config, client_options=options, retry_config=_retries(limits), credential_provider=tokens
         )
-    name = StoreName(bucket, shown(endpoint), access.origin)
+    name = StoreName(bucket, redacted(endpoint), access.origin)
     uploads = gcs_uploads(f"{endpoint}/{bucket}", lambda: tokens()["token"]) if tokens is not None else None
     is_sorted = _is_of(endpoint, "googleapis.com")
     return BucketStore(client, name, limits, _SORTED if is_sorted else _UNSORTED, uploads, _guard(access, endpoint))
@@ -137,7 +137,7 @@ def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     with _explained(f"the key of the account {account} is none of Azure's"):
         client = AzureStore(place.container, config=config, client_options=options, retry_config=_retries(limits))
     # A container with a hierarchical namespace is listed folder by folder.
-    name = StoreName(place.container, shown(endpoint), access.origin)
+    name = StoreName(place.container, redacted(endpoint), access.origin)
     return BucketStore(client, name, limits, _UNSORTED, guard=_guard(access, endpoint, login_url))
 
 

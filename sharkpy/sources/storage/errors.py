@@ -21,7 +21,7 @@ from sharkpy.base.errors import (
     StorageRefusedError,
     UnsupportedError,
 )
-from sharkpy.base.uri import shown
+from sharkpy.base.uri import redacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def storage_failure(error: Exception, path: str, store: StoreName, seconds: floa
     """The engine's error for a request about `path` that failed with `error`, `seconds` after its first try began."""
     text, _, dump = str(error).partition("\n\nDebug source:")
     failure = _Failure(type(error).__name__, text, dump, seconds)
-    name = shown(path)
+    name = redacted(path)
     match failure.cause:
         case Cause.MISSING:
             return SourceError(f'"{name}" does not exist', sqlstate="58P01")
@@ -238,7 +238,7 @@ def storage_failure(error: Exception, path: str, store: StoreName, seconds: floa
 
 def changed(path: str) -> SourceError:
     """Failure of a read whose object has been replaced."""
-    return SourceError(f'"{shown(path)}" was changed while it was being read')
+    return SourceError(f'"{redacted(path)}" was changed while it was being read')
 
 
 def _unanswered(cause: Cause, failure: _Failure, name: str, store: StoreName) -> ExecutionError:

@@ -10,7 +10,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from sharkpy.base.cancellation import held
+from sharkpy.base.cancellation import cancellable_lock
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.storage.ranges import Range, coalesced
 from sharkpy.sources.storage.spans import Spans
@@ -65,7 +65,7 @@ class FetchedFile:
         """
         size = self.facts.size_bytes
         wanted = [(max(start, 0), min(end, size)) for start, end in ranges]
-        with held(self._lock):
+        with cancellable_lock(self._lock):
             missing = coalesced(self._spans.missing(wanted))
             for (start, end), content in zip(missing, store.read(self.facts, missing), strict=True):
                 self._write(start, content)

@@ -17,7 +17,7 @@ from urllib.request import Request
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.sources.storage.access import GS_KEY, StorageAccess
 from sharkpy.sources.storage.errors import NO_LOGIN, NO_TOKEN
 from sharkpy.sources.storage.plain_http import answered

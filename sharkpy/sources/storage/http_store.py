@@ -7,7 +7,7 @@ from typing import BinaryIO, NoReturn
 from urllib.parse import unquote
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.base.uri import shown
+from sharkpy.base.uri import redacted
 from sharkpy.sources.storage.object_reader import ObjectReader, place_of
 from sharkpy.sources.storage.store import ObjectFacts, StoreTraits
 
@@ -20,7 +20,7 @@ class HttpStore(ObjectReader):
     def key_of(self, path: str) -> str:
         key = place_of(path)[1]
         if "?" in key:
-            raise UnsupportedError(f'a query in the location "{shown(path)}"')
+            raise UnsupportedError(f'a query in the location "{redacted(path)}"')
         return unquote(key)
 
     def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:  # noqa: ARG002  the protocol's signature
@@ -50,9 +50,9 @@ class HttpStore(ObjectReader):
 
 
 def _refuse_list(folder: str) -> NoReturn:
-    message = f'a list of the files at "{shown(folder)}": HTTP has none'
+    message = f'a list of the files at "{redacted(folder)}": HTTP has none'
     raise UnsupportedError(message, hint="name each file by its URL")
 
 
 def _refuse_write(path: str) -> NoReturn:
-    raise UnsupportedError(f'writing to "{shown(path)}" by HTTP')
+    raise UnsupportedError(f'writing to "{redacted(path)}" by HTTP')

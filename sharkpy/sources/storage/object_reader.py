@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SourceError
-from sharkpy.base.uri import shown
+from sharkpy.base.uri import redacted
 from sharkpy.sources.storage.calls import StoreCalls
 from sharkpy.sources.storage.errors import StoreName, changed
 from sharkpy.sources.storage.host_guard import HostGuard
@@ -69,7 +69,7 @@ class ObjectReader(StoreCalls):
             raise changed(facts.path)
         content = memoryview(await result.bytes_async())
         if len(content) != end - start:
-            name = shown(facts.path)
+            name = redacted(facts.path)
             raise SourceError(f'{self.name.endpoint} gave {len(content)} bytes of "{name}" instead of {end - start}')
         return content
 

@@ -12,7 +12,7 @@ from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, BinaryIO
 
 from sharkpy.base.errors import SourceError
-from sharkpy.base.uri import shown
+from sharkpy.base.uri import redacted
 from sharkpy.sources.storage.errors import StoreName, changed
 from sharkpy.sources.storage.host_guard import HostGuard
 from sharkpy.sources.storage.object_reader import ObjectReader, facts_of, place_of
@@ -83,7 +83,7 @@ class BucketStore(ObjectReader):
             if self.traits.is_sorted and name <= last:
                 is_mark, name = True, f"{name}/"
                 if name <= last:
-                    raise SourceError(f'the listing of "{shown(folder)}" is not in the order of names')
+                    raise SourceError(f'the listing of "{redacted(folder)}" is not in the order of names')
             elif following.path.startswith(f"{name}/"):
                 is_mark = is_mark or self.stat(name) != facts
             last = name
@@ -158,7 +158,7 @@ class BucketStore(ObjectReader):
         """Facts of an object that has just been put, as readers see it."""
         facts = await self.head(path)
         if facts.size_bytes != length:
-            raise SourceError(f'"{shown(path)}" holds {facts.size_bytes} bytes, and not the {length} that were put')
+            raise SourceError(f'"{redacted(path)}" holds {facts.size_bytes} bytes, and not the {length} that were put')
         return facts
 
     async def _put_new(self, path: str, content: bytes) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
-from sharkpy.base.uri import normal, scheme_of
+from sharkpy.base.uri import normalized, scheme_of
 from sharkpy.sources.storage.access import StorageAccess
 from sharkpy.sources.storage.buckets import azure_store, gcs_store, http_store, s3_store
 from sharkpy.sources.storage.hdfs_client import hdfs_store
@@ -74,12 +74,12 @@ def store_of(location: str, access: StorageAccess, limits: StoreLimits | None = 
     UnsupportedError for a scheme without stores, ConfigurationError if the package for it is missing,
     StorageRefusedError 28000 if there are no keys.
     """
-    return _stores.store(normal(place_of(location)[0]), access, limits or StoreLimits())
+    return _stores.store(normalized(place_of(location)[0]), access, limits or StoreLimits())
 
 
 def is_supported(location: str) -> bool:
     """True for a location whose scheme has stores."""
-    return scheme_of(normal(location)) in _KINDS
+    return scheme_of(normalized(location)) in _KINDS
 
 
 def _made(root: str, access: StorageAccess, limits: StoreLimits) -> Store:

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 
 from sharkpy.base import uri
 from sharkpy.base.errors import CorruptionError
-from sharkpy.base.json_nesting import check_json_nesting
-from sharkpy.base.locations import STATE_FOLDER
+from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.base.uri import STATE_FOLDER
 from sharkpy.sources.storage.store import Store, content_of
 
 _VERSION = 1
@@ -69,4 +69,4 @@ class WarehouseClaims:
 
 def _unreadable(path: str) -> CorruptionError:
     hint = "it was changed by others, or is of a later version of sharkpy"
-    return CorruptionError(f'the claim on a warehouse "{uri.shown(path)}" cannot be read', hint=hint)
+    return CorruptionError(f'the claim on a warehouse "{uri.redacted(path)}" cannot be read', hint=hint)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.base.digits import shortened
 from sharkpy.base.errors import TypeMismatchError
+from sharkpy.base.parse_limits import shortened
 from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.sql.expressions.function_names import function_name
 from sharkpy.udf.from_json import schema_of_json

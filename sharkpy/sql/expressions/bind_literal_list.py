@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from sharkpy.base.errors import ParseError, SharkError
-from sharkpy.plan.constant_set import ConstantSet, has_sets
+from sharkpy.plan.arrow_data import ConstantSet, has_constant_sets
 from sharkpy.plan.expr import Expr, InSet, Literal, string_literal
 from sharkpy.sql.expressions.coercion import comparable
 from sharkpy.sql.expressions.literals import integer_literal, negated, number_literal
@@ -44,7 +44,7 @@ def in_integers(value: Expr, text: str) -> InSet | None:
     if operands is None or not all(isinstance(bound, Literal) for bound in operands[1:]):
         return None
     dtype = operands[0].dtype
-    constants = _cast(integers, dtype) if has_sets(dtype) else None
+    constants = _cast(integers, dtype) if has_constant_sets(dtype) else None
     return None if constants is None else InSet(operands[0], ConstantSet.of_array(dtype, constants))
 
 

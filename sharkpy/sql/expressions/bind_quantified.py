@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Expr, string_literal
 from sharkpy.plan.logical import Aggregate, LogicalPlan, Project
-from sharkpy.plan.subquery import ScalarSubquery
+from sharkpy.plan.subqueries import ScalarSubquery
 from sharkpy.sql.expressions.bind_subquery import compared_with_query, in_query
 from sharkpy.udf.operators.quantified import FACTS
 from sharkpy.values.types import BIGINT, BOOLEAN, StructType, is_nested

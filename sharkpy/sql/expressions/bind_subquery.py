@@ -10,7 +10,7 @@ from sqlglot import exp
 from sharkpy.base.errors import TypeMismatchError
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project
-from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
+from sharkpy.plan.subqueries import Exists, InSubquery, ScalarSubquery
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.values.common_types import comparison_type
 from sharkpy.values.types import DataType

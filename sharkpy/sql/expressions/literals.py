@@ -6,8 +6,8 @@ import datetime
 import re
 from decimal import Context, Decimal
 
-from sharkpy.base.digits import MAX_DIGITS, shortened
 from sharkpy.base.errors import BindError
+from sharkpy.base.parse_limits import MAX_DIGITS, shortened
 from sharkpy.plan.expr import Literal
 from sharkpy.sql.expressions.coercion import convert_exactly, minimal_decimal
 from sharkpy.values.types import (

@@ -7,8 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from sharkpy.catalog.file_options import READERS, FileOptions
-from sharkpy.catalog.given_columns import GivenColumns
+from sharkpy.catalog.file_options import READERS, FileOptions, GivenColumns
 from sharkpy.sql.grammar.strict_parser import SyntaxProblem
 
 FILE_OPTIONS = "file_options"

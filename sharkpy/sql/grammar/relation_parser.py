@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from sharkpy.base.digits import whole_number
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.catalog.file_options import FileOptions
 from sharkpy.sql.grammar.file_readers import FILE_OPTIONS, is_reader, table_of_files
 from sharkpy.sql.grammar.literal_parser import LiteralList

@@ -10,7 +10,7 @@ from sqlglot.parsers.hive import HiveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.digits import whole_number
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.sql.grammar.made_nodes import note_node
 
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.digits import shortened
 from sharkpy.base.errors import ParseError
+from sharkpy.base.parse_limits import shortened
 
 
 def place(text: str, offset: int) -> tuple[int, int]:

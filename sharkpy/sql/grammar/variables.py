@@ -10,8 +10,8 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ParseError
+from sharkpy.base.parse_limits import whole_number
 
 _VARIABLE = re.compile(r"\$\{(?:(?P<space>hivevar|hiveconf|system|env|metaconf):)?(?P<name>[^\s${}:]+)\}")
 _MOST_TEXT = 16 << 20

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Producer, Project
-from sharkpy.plan.node import listed
+from sharkpy.plan.node import bracketed
 from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.values.types import BIGINT, TIMESTAMP
 
@@ -27,7 +27,7 @@ class ArrivalMarks(Producer):
 
     @property
     def label(self) -> str:
-        return f"ArrivalMarks {listed(self.columns)}"
+        return f"ArrivalMarks {bracketed(self.columns)}"
 
 
 def arrived(rows: LogicalPlan, watermarks: tuple[int, ...], num_rows: int | None, new_column: NewColumn) -> LogicalPlan:

@@ -9,7 +9,7 @@ from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.expr import Expr, Literal
 from sharkpy.plan.logical import Aggregate, Distribute, Filter, Generate, LogicalPlan, Project, Sort, Union, Window
-from sharkpy.plan.sessions import Sessions, behind
+from sharkpy.plan.session_windows import SessionWindows, time_after
 from sharkpy.sql.context import Context
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, rows_of
 from sharkpy.sql.incremental.changing import changing, changing_tables
@@ -276,13 +276,13 @@ def _rows_of(node: Aggregate, streams: Streams) -> LogicalPlan | None:
     return rows if row_wise_fault(rows, streams, with_joins=True, beside_tables=True) is None else None
 
 
-def _ends(sessions: Sessions | None, panes: Panes | None) -> tuple[Expr, Expr]:
+def _ends(sessions: SessionWindows | None, panes: Panes | None) -> tuple[Expr, Expr]:
     """Ends of the first and the last window that a row is in.
 
     For sessions both are right after the row's own time: a row in time then never touches a closed session.
     """
     if sessions is not None:
-        after = behind(sessions.first, 1)
+        after = time_after(sessions.first, 1)
         return after, after
     if panes is None:
         raise InternalError("windows that a watermark closes have ends")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sharkpy.plan.expr import Call, Expr, disjunction
 from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project
-from sharkpy.plan.sessions import behind
+from sharkpy.plan.session_windows import time_after
 from sharkpy.sql.incremental.kept_rows import KeptRows
 from sharkpy.sql.incremental.state import Kept
 from sharkpy.values.types import BOOLEAN, Schema
@@ -72,7 +72,7 @@ def reaching(rows: LogicalPlan, time: int, reach: int, *watermarks: LogicalPlan)
 
     `time` is the place of the column. A watermark that is NULL keeps all rows.
     """
-    columns, until = rows.output, behind(rows.output[time], reach)
+    columns, until = rows.output, time_after(rows.output[time], reach)
     terms = list[Expr]()
     for watermark in watermarks:
         mark = watermark.output[0]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sharkpy.plan.expr import AggregateCall, Call, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project
-from sharkpy.plan.sessions import behind
+from sharkpy.plan.session_windows import time_after
 from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.sql.incremental.watermarks import StreamWatermark, read_next
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP, Field, Schema
@@ -95,7 +95,7 @@ class ActiveWatermark:
                 place, arrivals = one.arrivals
                 last = read_next(place, arrivals, kept, self.new_column)
                 rows = Join(rows, last, JoinKind.CROSS)
-                ends = behind(Call("coalesce", (last.output[0], began), TIMESTAMP), one.idle)
+                ends = time_after(Call("coalesce", (last.output[0], began), TIMESTAMP), one.idle)
                 found = Call("case_when", (Call("lt", (ends, self.now), BOOLEAN), NEVER, found), TIMESTAMP)
             marks.append(found)
         least = Call("least", tuple(marks), TIMESTAMP)

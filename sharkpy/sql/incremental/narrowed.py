@@ -24,7 +24,7 @@ from sharkpy.plan.logical import (
     Window,
 )
 from sharkpy.plan.references import column_ids
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 from sharkpy.sql.incremental.row_wise import Streams, is_stream_join
 
 _NAMING = (Project, Filter, Join, Aggregate, Generate, Window, Sort, Limit, Distribute, Scan)

@@ -12,7 +12,7 @@ from typing import TypeGuard
 
 from sharkpy.plan.expr import AggregateCall, Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Filter, Generate, Join, JoinKind, LogicalPlan, Project, Union
-from sharkpy.plan.sessions import behind
+from sharkpy.plan.session_windows import time_after
 from sharkpy.sql.incremental.exact_groups import exact_groups
 from sharkpy.sql.incremental.kept_rows import KeptRows
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
@@ -55,7 +55,7 @@ class End:
         """Rows of a side with the watermark appended, and the condition that a row finds no match any more."""
         watermark = kept(self.watermark)
         mark, time = watermark.output[0], rows.output[self.time]
-        is_behind = Call("lt", (behind(time, self.reach), mark), BOOLEAN)
+        is_behind = Call("lt", (time_after(time, self.reach), mark), BOOLEAN)
         # A time that is NULL matches nothing.
         is_over = Call("or", (Call("is_null", (time,), BOOLEAN), is_behind), BOOLEAN)
         is_known = Call("is_not_null", (mark,), BOOLEAN)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, string_literal
 from sharkpy.plan.logical import Aggregate, Generate, LogicalPlan, Project
 from sharkpy.plan.references import column_ids
-from sharkpy.plan.sessions import behind
+from sharkpy.plan.session_windows import time_after
 from sharkpy.sql.incremental.row_numbers import is_numbering
 from sharkpy.udf.time_window_functions import TIME_OF_ROW, WINDOW, WINDOW_TYPE, WINDOWS_OF
 from sharkpy.values.types import BIGINT, TIMESTAMP
@@ -51,7 +51,7 @@ class Panes:
     def last_end_at(self, time: Expr) -> Expr:
         """End of the last window of a time. The start of a pane has the same last window as its other times."""
         size, slide = _number(self.windows.args[1]), _number(self.windows.args[-2])
-        return behind(_bound("start", time, slide, self.windows.args[-1]), size)
+        return time_after(_bound("start", time, slide, self.windows.args[-1]), size)
 
     @property
     def label(self) -> str:

@@ -27,9 +27,8 @@ from sharkpy.plan.logical import (
     Union,
     Window,
 )
-from sharkpy.plan.query_table import QueryTable
-from sharkpy.plan.steps.table_function_step import TableFunctionStep
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.row_steps import TableFunctionStep
+from sharkpy.plan.subqueries import SUBQUERIES, QueryTable
 from sharkpy.sql.incremental.closed_spans import gives_closed_windows
 from sharkpy.sql.incremental.row_numbers import is_numbering
 

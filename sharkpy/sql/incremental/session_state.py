@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project
 from sharkpy.plan.references import column_ids
-from sharkpy.plan.sessions import Sessions, behind, in_sessions, sessions_of
+from sharkpy.plan.session_windows import SessionWindows, in_session_windows, session_windows_of, time_after
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, label_of
 from sharkpy.sql.incremental.closing import Closing, is_null
 from sharkpy.sql.incremental.panes import pane_begin
@@ -29,7 +29,7 @@ class SessionState:
     """
 
     node: Aggregate
-    sessions: Sessions
+    sessions: SessionWindows
     paned: AggregateState
     """State by panes as long as the gap, at `place` among the groups.
 
@@ -80,7 +80,7 @@ class SessionState:
         if closing is None or closing.gives is None or not kept.is_first:
             return self._folded(rows, kept)
         in_time = self._folded(self._in_time(rows), kept)
-        end = behind(in_time.output[-2], self.sessions.gap)
+        end = time_after(in_time.output[-2], self.sessions.gap)
         # All rows of open sessions are among these: any other row of them would have been late.
         live = closing.unclosed(in_time, kept, self.new_column, lambda mark: Call("ge", (end, mark), BOOLEAN))
         return closing.with_late(live, rows, self._num_groups, self.new_column)
@@ -110,7 +110,7 @@ class SessionState:
         return rows if self.closing is None else Filter(rows, is_null(rows.output[self._num_groups]))
 
     def _end(self, found: LogicalPlan) -> Expr:
-        return behind(found.output[-1], self.sessions.gap)
+        return time_after(found.output[-1], self.sessions.gap)
 
     @property
     def _num_groups(self) -> int:
@@ -122,16 +122,16 @@ class SessionState:
         first, last = columns[-3:-1] if is_closing else columns[-2:]
         # Late rows are not in a session with other rows.
         groups = columns[: self._num_groups + is_closing]
-        found = in_sessions(rows, (first, last), groups, self.sessions.gap, self.new_column)
+        found = in_session_windows(rows, (first, last), groups, self.sessions.gap, self.new_column)
         return Project(found.plan, (*columns[: self.place], found.number, *columns[self.place :]))
 
 
-def sessions_below(node: Aggregate) -> Sessions | None:
+def sessions_below(node: Aggregate) -> SessionWindows | None:
     """Sessions by which an Aggregate groups, or None.
 
     One of its groups is the number of the session. The remaining ones are the groups that sessions are in.
     """
-    found = sessions_of(node.child)
+    found = session_windows_of(node.child)
     if found is None or found.number not in node.groups:
         return None
     others = [group for group in node.groups if group != found.number]
@@ -141,7 +141,12 @@ def sessions_below(node: Aggregate) -> Sessions | None:
 
 
 def session_state(
-    node: Aggregate, sessions: Sessions, new_column: NewColumn, *, is_bounded: bool, closing: Closing | None = None
+    node: Aggregate,
+    sessions: SessionWindows,
+    new_column: NewColumn,
+    *,
+    is_bounded: bool,
+    closing: Closing | None = None,
 ) -> SessionState:
     """Build the state for an Aggregate by sessions over the rows of epochs.
 

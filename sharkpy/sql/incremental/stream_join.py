@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sharkpy.plan.logical import Join, LogicalPlan, Union
 from sharkpy.plan.references import free_column_ids, renumbered
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 from sharkpy.sql.incremental.row_wise import (
     Streams,
     expressions_of,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, WindowFrame, disjunction
 from sharkpy.plan.logical import Filter, LogicalPlan, Project, Union, Window
-from sharkpy.plan.sessions import behind
+from sharkpy.plan.session_windows import time_after
 from sharkpy.sql.incremental.idle_streams import NEVER
 from sharkpy.sql.incremental.kept_rows import shown
 from sharkpy.sql.incremental.look_back import LookBack
@@ -72,7 +72,7 @@ class StreamWindow:
 
     def reached(self, time: Expr) -> Expr:
         """Latest watermark at which waiting rows still look back to a row with this time."""
-        return behind(time, self.back.microseconds + self.back.ahead)
+        return time_after(time, self.back.microseconds + self.back.ahead)
 
     def passed(self, kept: Kept) -> LogicalPlan:
         """The rows of the Window that an epoch's watermark passes."""
@@ -131,7 +131,7 @@ class StreamWindow:
     def _until(self, rows: LogicalPlan) -> Expr:
         """Time that the watermark has to pass before all rows within the time to look ahead have arrived."""
         time = self.time_of(rows.output)
-        return behind(time, self.back.ahead) if self.back.ahead else time
+        return time_after(time, self.back.ahead) if self.back.ahead else time
 
     def _numbered(self, rows: LogicalPlan) -> LogicalPlan:
         """Rows with the column `first`, if functions count times.

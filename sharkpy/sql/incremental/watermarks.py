@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sharkpy.base.errors import InternalError
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Scan, Union
-from sharkpy.plan.sessions import behind
+from sharkpy.plan.session_windows import time_after
 from sharkpy.sql.context import Context
 from sharkpy.sql.incremental.state import Kept, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import apart
@@ -36,7 +36,7 @@ class StreamWatermark:
     def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         """A row with the watermark; NULL if no time has arrived."""
         latest = self._latest(rows)
-        mark = behind(latest.output[0], -self.delay)
+        mark = time_after(latest.output[0], -self.delay)
         return Project(latest, (self.new_column("watermark", TIMESTAMP).holding(mark),))
 
     def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:

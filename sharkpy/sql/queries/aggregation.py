@@ -9,7 +9,7 @@ from sharkpy.base.errors import InternalError
 from sharkpy.plan.expr import TRUE, AggregateCall, Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Expand, LogicalPlan, Union, Values
 from sharkpy.plan.references import column_ids, substitute
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 from sharkpy.sql.expressions.bind_function import GROUPING
 from sharkpy.sql.expressions.bind_name import GROUPING_ID, MOST_BITS
 from sharkpy.udf.user.function import shown_name

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import CacheMode, TableKind
-from sharkpy.catalog.store import new_table_id
 from sharkpy.plan.logical import Distribute, LogicalPlan, Scan
-from sharkpy.plan.query_table import QueryTable
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES, QueryTable
 from sharkpy.sql.context import Context, Cte
 from sharkpy.values.types import NULL, Field, Schema, is_interval, is_nested
 

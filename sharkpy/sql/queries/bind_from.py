@@ -19,10 +19,9 @@ from sharkpy.base.errors import (
 )
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.stream_kinds import SPANS, has_spans
-from sharkpy.catalog.system_tables import SYSTEM_DATABASES
-from sharkpy.catalog.virtual_columns import FILE_NAME, virtual_columns_in
+from sharkpy.catalog.system_tables import FILE_NAME, SYSTEM_DATABASES, virtual_columns_in
+from sharkpy.plan.arrow_data import ArrowRows, GivenRows
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
-from sharkpy.plan.given_rows import ArrowRows, GivenRows
 from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan, Values
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder

@@ -7,7 +7,7 @@ from sqlglot import exp
 from sharkpy.base.errors import SharkError
 from sharkpy.catalog.lake_tables import FACTS, is_lake
 from sharkpy.catalog.model import Table
-from sharkpy.plan.given_rows import ArrowRows, GivenRows
+from sharkpy.plan.arrow_data import ArrowRows, GivenRows
 from sharkpy.plan.logical import Given, LogicalPlan
 from sharkpy.sql.context import Context
 from sharkpy.sql.queries.bind_version import at_version

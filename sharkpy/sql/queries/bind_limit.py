@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sharkpy.base.digits import whole_number
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.plan.logical import Limit, LogicalPlan
 from sharkpy.sql.context import Context
 

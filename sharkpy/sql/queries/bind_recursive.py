@@ -8,11 +8,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sharkpy.base.errors import TypeMismatchError
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import CacheMode, TableKind
-from sharkpy.catalog.store import new_table_id
 from sharkpy.plan.logical import LogicalPlan, Scan
-from sharkpy.plan.query_table import QueryTable, RecursiveTable
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES, QueryTable, RecursiveTable
 from sharkpy.sql.context import BoundCte, Context, Cte
 from sharkpy.sql.expressions.bind_subquery import cast_output
 from sharkpy.values.common_types import common_type

@@ -9,12 +9,11 @@ from decimal import Decimal
 from sqlglot import exp
 
 from sharkpy.base import settings
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.catalog.model import Table
 from sharkpy.plan.expr import Call, Expr, Literal
-from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Scan, Union
-from sharkpy.plan.row_sample import RowSample
+from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, RowSample, Scan, Union
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_function import call_scalar

@@ -11,7 +11,7 @@ from sharkpy.base.errors import BindError, ParseError, SharkError, UnsupportedEr
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Step
-from sharkpy.plan.steps.script import DELIMITED_JSON, Script
+from sharkpy.plan.row_steps import DELIMITED_JSON, Script
 from sharkpy.sql.context import Context
 from sharkpy.sql.grammar import script_parser
 from sharkpy.sql.grammar.syntax_error import place

@@ -9,8 +9,8 @@ import dataclasses
 
 from sqlglot import exp
 
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.catalog.lake_tables import LakePoint, is_lake
 from sharkpy.catalog.model import Table

@@ -6,11 +6,11 @@ import dataclasses
 
 from sharkpy.base.errors import BindError, SharkError
 from sharkpy.catalog.model import ComputedColumn, Table
-from sharkpy.catalog.virtual_columns import FILE_NAME
+from sharkpy.catalog.system_tables import FILE_NAME
 from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import LogicalPlan, Project, Scan
-from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.plan.subqueries import SUBQUERIES
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, is_true
 from sharkpy.plan.logical import Filter, Generate, Join, JoinKind, LogicalPlan, Step, Values
-from sharkpy.plan.steps.table_function_step import TableFunctionStep
+from sharkpy.plan.row_steps import TableFunctionStep
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.user.function import FunctionUse, constant_values, find
 from sharkpy.values.types import StructType

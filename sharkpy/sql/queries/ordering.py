@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sharkpy.base import settings
-from sharkpy.base.digits import whole_number
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.plan.expr import Expr, Literal, SortKey
 from sharkpy.plan.logical import Distribute, LogicalPlan, Sort
 from sharkpy.sql.expressions.bind_name import name_parts

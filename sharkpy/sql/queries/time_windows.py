@@ -10,7 +10,7 @@ from sqlglot import exp
 from sharkpy.base.errors import ColumnNotFoundError
 from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, WindowCall, string_literal
 from sharkpy.plan.logical import Filter, Generate, LogicalPlan, Project, Window
-from sharkpy.plan.sessions import behind, in_sessions
+from sharkpy.plan.session_windows import in_session_windows, time_after
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_time_window import ROW_WINDOW, ROW_WINDOW_TYPE, SESSION_WINDOW, SLIDING_WINDOW
 from sharkpy.sql.expressions.expr_binder import ExprBinder
@@ -114,7 +114,7 @@ def with_sessions(
     moment, (_, gap) = keys[0], session.args
     assert isinstance(gap, Literal)  # as it was bound
     assert isinstance(gap.value, int)
-    sessions = in_sessions(plan, (moment, moment), tuple(keys[1:]), gap.value, context.column)
+    sessions = in_session_windows(plan, (moment, moment), tuple(keys[1:]), gap.value, context.column)
     replaced = dict(zip(_exprs(others), keys[1:], strict=True))
     new_groups: Groups = [(name, replaced.get(expr, sessions.number)) for name, expr in groups]
     bounds = _bounds(moment, gap.value)
@@ -124,7 +124,7 @@ def with_sessions(
 def _bounds(time: Expr, gap: int) -> Expr:
     first, last = (AggregateCall(name, (time,), TIMESTAMP) for name in ("min", "max"))
     start, end = map(string_literal, WINDOW_TYPE.names)
-    return Call("named_struct", (start, first, end, behind(last, gap)), WINDOW_TYPE)
+    return Call("named_struct", (start, first, end, time_after(last, gap)), WINDOW_TYPE)
 
 
 def _with_columns(context: Context, plan: LogicalPlan, exprs: Sequence[Expr]) -> tuple[LogicalPlan, list[ColumnRef]]:

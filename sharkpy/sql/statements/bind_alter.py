@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import TableExistsError, UnsupportedError
-from sharkpy.catalog.hive_kafka import PREFIXES
+from sharkpy.catalog.kafka_options import PREFIXES
 from sharkpy.catalog.model import CLAUSE_PROPERTIES, Table, TableKind
 from sharkpy.catalog.names import GLOBAL_TEMP
 from sharkpy.catalog.stream_kinds import FOLDER, KAFKA

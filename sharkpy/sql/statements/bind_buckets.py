@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import TokenType
 
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError, ColumnNotFoundError, TypeMismatchError, UnsupportedError, did_you_mean
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.catalog.model import BucketSpec, SkewSpec, Table
 from sharkpy.catalog.names import qualified
 from sharkpy.plan.expr import ColumnRef

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.catalog.model import CLAUSE_PROPERTIES, Table, TableKind
-from sharkpy.catalog.sink_kinds import sink_kind
+from sharkpy.catalog.stream_kinds import sink_kind
 from sharkpy.plan.commands import (
     AlterContinuous,
     ContinuousAction,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.catalog.model import StreamSource
-from sharkpy.catalog.sink_kinds import SINK_KINDS, SinkKind
+from sharkpy.catalog.stream_kinds import SINK_KINDS, SinkKind
 from sharkpy.plan.commands import CreateContinuousSink
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.statements.bind_columns import output_fields, without_void

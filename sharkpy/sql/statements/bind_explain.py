@@ -10,8 +10,8 @@ from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
 from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.commands import Explain, GenerateTable, SetConf, Statement
-from sharkpy.plan.given_rows import GivenRows
 from sharkpy.sql.context import CatalogReader, Context
 from sharkpy.sql.grammar.parser import parse_query
 from sharkpy.sql.grammar.token_reader import TokenReader, word_of

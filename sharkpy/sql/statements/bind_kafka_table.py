@@ -6,7 +6,7 @@ from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ParseError, UnsupportedError
 from sharkpy.catalog.hive_formats import format_of_serde
-from sharkpy.catalog.hive_kafka import HiveKafkaTable, hive_kafka_table
+from sharkpy.catalog.kafka_options import HiveKafkaTable, hive_kafka_table
 from sharkpy.catalog.model import StorageFormat, StreamSource
 from sharkpy.catalog.stream_kinds import KAFKA
 from sharkpy.plan.commands import CreateStream

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import SharkError
+from sharkpy.plan.arrow_data import ArrowRows, GivenRows
 from sharkpy.plan.expr import Literal, PythonValue
-from sharkpy.plan.given_rows import ArrowRows, GivenRows
 from sharkpy.plan.logical import Given
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_literal_list import literal_of

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.distinct_names import distinct_names
 from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.plan.commands import ChangeRows
@@ -23,7 +22,7 @@ from sharkpy.sql.queries.bind_from import scan
 from sharkpy.sql.scope import Scope, relation_scope
 from sharkpy.sql.statements.bind_constraints import default_of, enforced
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.values.types import BIGINT, BOOLEAN, STRING, Field
+from sharkpy.values.types import BIGINT, BOOLEAN, STRING, Field, distinct_names
 
 FALSE, TRUE = Literal(False, BOOLEAN), Literal(True, BOOLEAN)
 SET = Clause("SET")

@@ -10,8 +10,16 @@ from sharkpy.base.errors import BindError, ParseError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import ComputedColumn, StorageFormat, StreamSource, Table, TableKind
-from sharkpy.catalog.stream_kinds import FOLDER, HISTORY, KINDS, SPANS_STORAGE, TABLE, StreamKind
-from sharkpy.catalog.stream_properties import Properties, options_among
+from sharkpy.catalog.stream_kinds import (
+    FOLDER,
+    HISTORY,
+    KINDS,
+    SPANS_STORAGE,
+    TABLE,
+    Properties,
+    StreamKind,
+    options_among,
+)
 from sharkpy.plan.commands import CreateStream, DropStream
 from sharkpy.sql.queries.bind_from import divided_view
 from sharkpy.sql.statements.bind_columns import column_fields

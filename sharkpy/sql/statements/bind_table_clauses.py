@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.catalog.hive_kafka import HANDLER
+from sharkpy.catalog.kafka_options import HANDLER
 from sharkpy.catalog.lake_tables import LAKES, PartitionField
 from sharkpy.catalog.model import BucketSpec, SkewSpec, StorageFormat
 from sharkpy.plan.commands import Properties

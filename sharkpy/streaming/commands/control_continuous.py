@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sharkpy.base.errors import SourceError, TableNotFoundError, UnsupportedError
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, Trigger
 from sharkpy.catalog.model import VIEW_DATABASE, Table
-from sharkpy.catalog.sink_kinds import sink_kind
+from sharkpy.catalog.stream_kinds import sink_kind
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.tables import release_dropped
 from sharkpy.execution.commands.truncate import without_rows

@@ -7,6 +7,7 @@ import uuid
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import (
     CACHE_PROPERTY,
@@ -15,7 +16,6 @@ from sharkpy.catalog.model import (
     Table,
     TableKind,
 )
-from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.create_table import new_table
 from sharkpy.execution.commands.storage import storage_format, stored_schema
@@ -95,7 +95,7 @@ def _table_of_rows(command: CreateContinuousTable, query_id: str, session: Strea
         made = new_state(state, new_table_id(), create.database, query_id, properties, session, create.location)
     if made.kind is not TableKind.MANAGED:
         # Existing files would become rows of the table, and DROP would delete them.
-        place = uri.shown(made.location or "")
+        place = uri.redacted(made.location or "")
         raise BindError(f'folder "{place}" is not empty', hint="name an empty folder", sqlstate="42710")
     return dataclasses.replace(made, continuous=query_id)
 

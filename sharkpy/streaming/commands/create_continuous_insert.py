@@ -6,9 +6,9 @@ import uuid
 
 from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.plan.commands import CreateContinuousInsert, queries_of
 from sharkpy.streaming.bad_rows import bad_row_table

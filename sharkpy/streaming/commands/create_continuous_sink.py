@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import stored_schema
 from sharkpy.plan.commands import CreateContinuousSink

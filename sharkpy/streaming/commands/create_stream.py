@@ -9,10 +9,9 @@ from pathlib import Path
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
-from sharkpy.catalog.new_columns import check_new_columns
-from sharkpy.catalog.store import new_table_id
-from sharkpy.catalog.stream_kinds import KAFKA, KINDS, PROGRAM, RATE, SOCKET, START_MS, has_spans
+from sharkpy.catalog.stream_kinds import KAFKA, KINDS, PROGRAM, RATE, SOCKET, START_MS, check_new_columns, has_spans
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import check_properties, check_storage, epoch_format, stored_schema
 from sharkpy.execution.engine_session import EngineSession
@@ -135,7 +134,7 @@ def _remote_folder(place: str, session: EngineSession) -> str:
 
     session.restrictions.check_location(place)
     if not is_supported(place) or uri.scheme_of(place) in _WITHOUT_LISTS:
-        raise UnsupportedError(f'a stream FROM FOLDER "{uri.shown(place)}", of whose files there is no list')
+        raise UnsupportedError(f'a stream FROM FOLDER "{uri.redacted(place)}", of whose files there is no list')
     return place.rstrip("/")
 
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.base.settings import USER, Conf, is_guarded
 from sharkpy.base.users import user_name
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
-from sharkpy.catalog.sink_kinds import KAFKA, sink_kind
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.stream_kinds import TO_KAFKA, sink_kind
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.plan.logical import LogicalPlan, Scan, Step
-from sharkpy.plan.steps.script import Script
+from sharkpy.plan.row_steps import Script
 from sharkpy.sql.binder import bind_epoch, bind_state
 from sharkpy.sql.context import StatementClock
 from sharkpy.sql.incremental.row_wise import expressions_of, varying_function
@@ -95,7 +95,7 @@ def check_epochs(query: ContinuousQuery, rows: Table, owner: Table, session: Eng
     late_rows = known_late_rows(query, catalog.current_tables(query.named_tables))
     tables = EpochTables(rows, owner, late_rows=late_rows)
     bind_epoch(query.text, tables, catalog, session.conf, query.database, clock)
-    if rows.gives and owner.is_continuous_sink and sink_kind(owner) is KAFKA:
+    if rows.gives and owner.is_continuous_sink and sink_kind(owner) is TO_KAFKA:
         _check_repeatable(query, rows, catalog, session.conf, reads_clock=clock.was_read)
     if query.is_before_history and (stream := catalog.current_table(query.continued)) is not None:
         bind_history_epoch(query, tables, stream, catalog, session.conf)

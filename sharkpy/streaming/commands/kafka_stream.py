@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.base.settings import TIME_ZONE
 from sharkpy.base.time_zone import zone_name
 from sharkpy.catalog.kafka_options import (
@@ -22,7 +22,7 @@ from sharkpy.catalog.kafka_options import (
     start_offsets,
 )
 from sharkpy.catalog.model import StorageFormat, StreamSource
-from sharkpy.catalog.virtual_columns import RECORD_COLUMNS
+from sharkpy.catalog.system_tables import RECORD_COLUMNS
 from sharkpy.execution.commands.storage import epoch_format
 from sharkpy.sources.kafka.client import admin_client
 from sharkpy.sources.kafka.topic import Topic

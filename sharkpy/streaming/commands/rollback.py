@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.continuous_query import QueryState
-from sharkpy.catalog.epoch_store import KeptEpoch
+from sharkpy.catalog.epoch_store import RetainedEpoch
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.writes.publish import StagedWrite
@@ -35,7 +35,7 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
     return NOTHING
 
 
-def _rows_of(table: Table, to: KeptEpoch, session: StreamSession) -> StagedWrite:
+def _rows_of(table: Table, to: RetainedEpoch, session: StreamSession) -> StagedWrite:
     """Return the write that replaces a table's files by second names of an epoch's files."""
     if table.is_partitioned:
         return PartitionRollback.begin(table, to, session)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.base.wildcards import names_matching
+from sharkpy.catalog.continuous_query import ContinuousQuery, position_to_numbers
 from sharkpy.catalog.model import StreamSource, Table
-from sharkpy.catalog.pattern import matching
-from sharkpy.catalog.position import as_numbers
 from sharkpy.catalog.stream_kinds import KINDS
 from sharkpy.catalog.system_tables import SYSTEM_DATABASE, SystemTable
 from sharkpy.execution.commands.command_result import CommandResult, table_of
@@ -25,7 +24,7 @@ from sharkpy.values.types import BIGINT, DOUBLE, STRING, Field, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.streaming.scheduler import StreamScheduler
 
 Row: TypeAlias = tuple[str | float | None, ...]
@@ -128,7 +127,10 @@ class _Shown:
         """Yield the epochs of a query, newest first."""
         for one in self.scheduler.log(query.query_id).epochs(query.epoch, limit):
             state = "WRITTEN" if one.number <= query.epoch else "BEGUN"
-            reads = {self._name(stream): [as_numbers(start), as_numbers(end)] for stream, start, end in one.ranges}
+            reads = {
+                self._name(stream): [position_to_numbers(start), position_to_numbers(end)]
+                for stream, start, end in one.ranges
+            }
             yield one.number, state, one.began, one.rows, one.seconds, json.dumps(reads), one.bad_rows
 
     def all_epochs(self) -> Iterator[Row]:
@@ -148,7 +150,7 @@ class _Shown:
 
 def _tables(database: str, pattern: str | None, session: StreamSession) -> list[Table]:
     tables = {table.name: table for table in session.catalog.tables(database)}
-    return [tables[name] for name in matching(set(tables), pattern)]
+    return [tables[name] for name in names_matching(set(tables), pattern)]
 
 
 def _place(table: Table, source: StreamSource) -> str | None:

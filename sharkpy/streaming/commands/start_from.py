@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError, UnsupportedError
-from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
-from sharkpy.catalog.position import Position
+from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, Position
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.plan.commands import History, StartFrom
 from sharkpy.streaming.history import check_place

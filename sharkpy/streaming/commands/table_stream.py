@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.stream_kinds import HISTORY
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.tables.data_files import table_files

@@ -18,8 +18,8 @@ from sharkpy.udf.user.function import intern
 from sharkpy.udf.user.make import user_function
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.plan.commands import Statement
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sharkpy.catalog.sink_kinds import CONSOLE, FOLDER, KAFKA, PROGRAM, sink_kind
+from sharkpy.catalog.stream_kinds import TO_CONSOLE, TO_FOLDER, TO_KAFKA, TO_PROGRAM, sink_kind
 from sharkpy.streaming.sinks.folder_sink import FOLDER_SINK
 from sharkpy.streaming.sinks.kafka_sink import KAFKA_SINK
 from sharkpy.streaming.sinks.program_sink import CONSOLE_SINK, PROGRAM_SINK
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from sharkpy.streaming.sinks.sink import SinkType
 
 SINKS: dict[str, SinkType] = {
-    CONSOLE.name: CONSOLE_SINK,
-    FOLDER.name: FOLDER_SINK,
-    KAFKA.name: KAFKA_SINK,
-    PROGRAM.name: PROGRAM_SINK,
+    TO_CONSOLE.name: CONSOLE_SINK,
+    TO_FOLDER.name: FOLDER_SINK,
+    TO_KAFKA.name: KAFKA_SINK,
+    TO_PROGRAM.name: PROGRAM_SINK,
 }
 
 

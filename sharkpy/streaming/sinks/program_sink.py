@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sharkpy.base.errors import ExecutionError, UnsupportedError
-from sharkpy.catalog.sink_kinds import PROGRAM, sink_kind
+from sharkpy.catalog.stream_kinds import TO_PROGRAM, sink_kind
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.streaming.sinks.sink import SinkType, rows_of
 from sharkpy.values.types import arrow_schema
@@ -92,7 +92,7 @@ class ProgramWrite(QuietWrite):
 def missing_program(sink: Table) -> ExecutionError:
     """Return the error for a sink whose function is missing and which cannot wait for it."""
     kind = sink_kind(sink)
-    hint = f'ctx.foreach_batch("{sink.qualified_name}", function) gives it one' if kind is PROGRAM else None
+    hint = f'ctx.foreach_batch("{sink.qualified_name}", function) gives it one' if kind is TO_PROGRAM else None
     return ExecutionError(f"{sink.qualified_name} waits for {kind.taker}", hint=hint, sqlstate="55000")
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sharkpy.catalog.sink_kinds import CONSOLE, sink_kind
+from sharkpy.catalog.stream_kinds import TO_CONSOLE, sink_kind
 from sharkpy.streaming.lease import Lease
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Programs:
 
     def of(self, sink: Table) -> Program | None:
         """Return this process's function for a sink, or None."""
-        if sink_kind(sink) is CONSOLE:
+        if sink_kind(sink) is TO_CONSOLE:
             console = self._console()
             return None if console is None else Program(partial(console, sink), reads=True)
         with self._lock:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.statement import Statement
     from sharkpy.sources.storage.store import Store
@@ -154,7 +154,7 @@ def check_remote_folder(location: str, session: EngineSession) -> str:
     session.restrictions.check_location(location)
     session.restrictions.gate.require_below(location)
     if not is_supported(location) or uri.scheme_of(location) in ("http", "https"):
-        raise UnsupportedError(f'a continuous sink TO FOLDER "{uri.shown(location)}", which takes no files')
+        raise UnsupportedError(f'a continuous sink TO FOLDER "{uri.redacted(location)}", which takes no files')
     return location.rstrip("/")
 
 

@@ -17,8 +17,8 @@ from sharkpy.streaming.sources.spool import SpoolReader
 from sharkpy.streaming.sources.table_reader import TableReader
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.streaming.sources.folder_events import FolderEvents
     from sharkpy.streaming.sources.source_reader import SourceReader
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.stream_kinds import SPANS
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
 from sharkpy.sources import staged_files
@@ -22,9 +22,9 @@ from sharkpy.sources.failures import io_error
 from sharkpy.streaming.sources.table_reader import TableReader
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
+    from sharkpy.catalog.continuous_query import Position
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.position import Position
-    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError, UnsupportedError
-from sharkpy.catalog.local_path import local_path
-from sharkpy.catalog.position import Position
+from sharkpy.catalog.continuous_query import Position
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.stream_kinds import FOLDER, MAX_FILES, SETTLE_MS
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.streaming.sources.folder_finder import FolderFinder
 from sharkpy.streaming.sources.found_files import Finder, Found, LookFigures, is_left_alone, is_same
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.streaming.sources.folder_events import FolderEvents, FolderWatch
     from sharkpy.streaming.sources.remote_finder import RemoteLooks
@@ -71,7 +71,7 @@ class FolderReader:
         from sharkpy.streaming.sources.remote_finder import RemoteFinder
 
         if remote is None:
-            raise UnsupportedError(f'a spool at "{uri.shown(self._folder)}"')
+            raise UnsupportedError(f'a spool at "{uri.redacted(self._folder)}"')
         return RemoteFinder(self._folder, settle_ns, self._catalog.access_id, remote)
 
     @property

@@ -10,8 +10,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SourceError
+from sharkpy.catalog.continuous_query import Position, furthest_position, is_position_within
 from sharkpy.catalog.kafka_options import FAIL_ON_LOSS, TOPIC, start_offsets
-from sharkpy.catalog.position import Position, furthest, is_within
 from sharkpy.catalog.stream_kinds import KAFKA, MAX_ROWS
 from sharkpy.sources.kafka.fetch import is_strict, lost_records, warn_of_loss
 from sharkpy.sources.kafka.ranges import OffsetRange, range_splits, ranges_between
@@ -19,8 +19,8 @@ from sharkpy.sources.kafka.records import VALUE_FORMAT
 from sharkpy.sources.kafka.topic import Topic
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 _METADATA_SECONDS = 1.0
@@ -132,7 +132,7 @@ class KafkaReader:
     def _check_same(self, end: Position) -> None:
         """Raise SourceError if the topic ends before records that were read."""
         read = self._end or self._read()
-        if not is_within(read, end):
+        if not is_position_within(read, end):
             name = dict(self._options)[TOPIC]
             message = f'the topic "{name}" ends before records that were read: it may have been made anew'
             raise SourceError(message, hint="then make the stream and its continuous tables again")
@@ -141,7 +141,7 @@ class KafkaReader:
         """Return the furthest position up to which a continuous query has read the stream."""
         found: Position = ()
         for query in self._catalog.streams.queries():
-            found = furthest(found, query.offset(self._stream.table_id))
+            found = furthest_position(found, query.offset(self._stream.table_id))
         return found
 
     def _asked(self) -> Topic:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SharkError
-from sharkpy.catalog.wanted_files import wanted_file
+from sharkpy.catalog.folder_readers import wanted_file
 from sharkpy.sources.folders.manifest import home_of_staging, write_of
 from sharkpy.sources.folders.remote_removal import Removal
 from sharkpy.sources.local_copy import store_with
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.catalog.stream_store import StreamFile
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def remove_let_go(files: Iterable[StreamFile], table: Table | None, catalog: Cat
             access = catalog.access_id(folder)
             Removal(folder, store_with(folder, access), access).remove_unnamed(paths, is_deep=is_deep)
         except SharkError as error:
-            _log.warning('files that were read stay in "%s": %s', uri.shown(folder), error)
+            _log.warning('files that were read stay in "%s": %s', uri.redacted(folder), error)
 
 
 def _named_in(table: Table, partition: str, path: str, catalog: Catalog) -> tuple[str, bool]:

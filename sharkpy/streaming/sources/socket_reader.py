@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sharkpy.base.errors import DataError, ExecutionError, SharkError
-from sharkpy.catalog.position import Position
+from sharkpy.catalog.continuous_query import Position
 from sharkpy.catalog.stream_kinds import FRAMES, MAX_BYTES, SOCKET
-from sharkpy.columnar.store_folder import used_bytes
+from sharkpy.columnar.block_folders import used_bytes
 from sharkpy.ml.tables.tabular import TabularRows, tabular
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.registry import file_suffix, source
@@ -24,8 +24,8 @@ from sharkpy.streaming.address import host_and_port
 from sharkpy.streaming.sources.spool import SpoolReader, spool_file
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.streaming.sources.folder_events import FolderEvents
 
 _BATCH_SECONDS = 0.05

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from sharkpy.catalog.position import Position
+from sharkpy.catalog.continuous_query import Position
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot

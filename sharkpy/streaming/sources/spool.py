@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sharkpy.catalog.position import Position
+from sharkpy.catalog.continuous_query import Position
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.staged_files import sync_folders, sync_staged
 from sharkpy.streaming.sources.folder import FolderReader

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SourceError, TableNotFoundError
-from sharkpy.catalog.local_path import local_path
-from sharkpy.catalog.position import Position
+from sharkpy.catalog.continuous_query import Position
+from sharkpy.catalog.folder_readers import wanted_file
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.stream_kinds import MAX_FILES, TABLE
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
-from sharkpy.catalog.wanted_files import wanted_file
 from sharkpy.sources.layout import DataFile
 from sharkpy.streaming.sources.folder import FAIL_ON_LOSS
 from sharkpy.streaming.sources.let_go import fed_table, remove_let_go
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 

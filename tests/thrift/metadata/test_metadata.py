@@ -11,8 +11,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.store import new_table_id
 from sharkpy.thrift import metadata
 from sharkpy.thrift.metadata.get_info import FACTS, ODBC_KEYWORDS
 from sharkpy.thrift.wire.bindings import ttypes

@@ -6,7 +6,7 @@ apart, and lists all statements.
 
 from __future__ import annotations
 
-from sharkpy.catalog.statement_record import StatementRecord
+from sharkpy.catalog.statement_records import StatementRecord
 from sharkpy.thrift.pages.html import Link, document, preformatted, section, table
 from sharkpy.thrift.pages.page_request import PageContent, PageRequest
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SharkError
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.unfinished_writes import Note
 from sharkpy.sources.folders.table_folder import table_folder
 

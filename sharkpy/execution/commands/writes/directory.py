@@ -75,7 +75,7 @@ def _check_target(target: Path, session: EngineSession) -> None:
     """Check that the target, whose content will be deleted, is not a file, and holds or belongs to no table."""
     folders = TableFolders(session.catalog)
     folders.require_no_others(str(target), ACTION)
-    if (owner := folders.lies_in(str(target))) is not None:
+    if (owner := folders.owner_at(str(target))) is not None:
         message = f'{ACTION} would delete files of {owner.owner}: "{target}" belongs to it'
         raise BindError(message, hint="name another folder, or INSERT OVERWRITE the table", sqlstate="42809")
     if target.exists() and not target.is_dir():

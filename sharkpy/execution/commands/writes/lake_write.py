@@ -24,7 +24,7 @@ from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.physical.sinks import FileSink
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey, string_literal
 from sharkpy.plan.logical import LogicalPlan, Project, Sort, Step
-from sharkpy.plan.steps.transform_step import TransformStep
+from sharkpy.plan.row_steps import TransformStep
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import table_folder

@@ -10,8 +10,8 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import BindError, TableChangedError
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.path_gate import check_local
 from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, new_staging
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import partition_files
@@ -47,7 +47,7 @@ class PartitionCopy:
         if not catalog.keep_garbage(self.target):
             catalog.clear_garbage(self.target)
             if folder.exists() and any(files for _, files in folder.visible()):
-                place = uri.shown(self.target)
+                place = uri.redacted(self.target)
                 raise BindError(f'folder "{place}" of the new partition exists and is not empty', sqlstate=_EXISTS)
         catalog.unfinished.note_partitions(self.table.table_id, [self.target])
         self.placed = folder.place_behind(self.staging, None, overwrite=True)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Protocol
 
 from sharkpy.base import uri
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.execution.commands.writes.staging import folder_at
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.folders.table_folder import home_of

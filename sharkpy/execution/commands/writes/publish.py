@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from sharkpy.catalog.file_syncs import FileSyncs
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.catalog import Catalog
+from sharkpy.catalog.unfinished_writes import FileSyncs
 
 
 class StagedWrite(Protocol):

@@ -106,7 +106,9 @@ class RemoteDirectory(QuietWrite):
                 self.write.remove_staged()
         except SharkError as error:
             # The write stays noted. If this process is killed, the next start tries again.
-            _log.warning('what was to be written in "%s" could not be removed: %s', uri.shown(self.write.target), error)
+            _log.warning(
+                'what was to be written in "%s" could not be removed: %s', uri.redacted(self.write.target), error
+            )
             return
         self.session.catalog.unfinished.end(self.write.staging)
 
@@ -128,6 +130,6 @@ def _check_target(target: str, action: str, session: EngineSession) -> None:
         raise BindError(f'{action} would replace all of "{target}"', hint="name a folder in it", sqlstate="42809")
     folders = TableFolders(session.catalog)
     folders.require_no_others(target, action)
-    if (owner := folders.lies_in(target)) is not None:
+    if (owner := folders.owner_at(target)) is not None:
         message = f'{action} would delete files of {owner.owner}: "{target}" belongs to it'
         raise BindError(message, hint="name another folder, or INSERT OVERWRITE the table", sqlstate="42809")

@@ -11,8 +11,8 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.base.settings import Conf
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.unfinished_writes import Note
 from sharkpy.sources.folder_write import is_folder_write, settled
 from sharkpy.sources.folders.manifest import home_of_staging, write_of
@@ -81,7 +81,7 @@ class RemoteRemains:
             except CancelledError:
                 raise
             except SharkError as error:
-                place = uri.shown(note.folder)
+                place = uri.redacted(note.folder)
                 _log.warning('what a killed process has left in "%s" could not be deleted: %s', place, error)
                 if note.table_id:
                     # The generations that could not be removed name its files.
@@ -100,7 +100,7 @@ class RemoteRemains:
             remove_staged(note.folder, self._access_id(note.folder))
             return
         home = self._folder(home_of_staging(note.folder))
-        is_made = any(uri.place(table.location or "") == uri.place(home.location) for table in tables.values())
+        is_made = any(uri.canonical(table.location or "") == uri.canonical(home.location) for table in tables.values())
         if note.is_new and not is_made and not self._catalog.is_shared:
             home.remove_made(write_of(note.folder))
         home.discard_staging(note.folder, named.of(home))
@@ -121,9 +121,9 @@ class RemoteRemains:
 
         Return None if all may be committed, as in a folder that is not, or no longer, the table's.
         """
-        place = uri.place(folder)
+        place = uri.canonical(folder)
         for one in self._catalog.partitions(table):
-            if uri.place(one.folder(table)) == place:
+            if uri.canonical(one.folder(table)) == place:
                 return one.newest
         is_own = table.kind is TableKind.MANAGED and uri.below(folder, table.location or "") is not None
         return 0 if is_own else None

@@ -80,7 +80,7 @@ def _is_done(location: str, clean: Callable[[], None]) -> bool:
         with Cancellation().active():
             clean()
     except SharkError as error:
-        _log.warning('what a statement has left in "%s" could not be removed: %s', uri.shown(location), error)
+        _log.warning('what a statement has left in "%s" could not be removed: %s', uri.redacted(location), error)
         return False
     return True
 

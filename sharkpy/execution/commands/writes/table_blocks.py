@@ -12,7 +12,7 @@ from sharkpy.execution.engine_session import EngineSession
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
-    from sharkpy.columnar.statistics import PackedStatistics
+    from sharkpy.columnar.statistics_table import PackedStatistics
 
 
 @dataclass(slots=True)

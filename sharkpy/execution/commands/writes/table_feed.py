@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
-from sharkpy.catalog.local_path import local_path
-from sharkpy.catalog.serialize import form_from_text, form_to_text
+from sharkpy.catalog.folder_readers import wanted_name
+from sharkpy.catalog.json_rows import partition_format_from_text, partition_format_to_text
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.stream_kinds import has_spans
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
-from sharkpy.catalog.wanted_files import wanted_name
 from sharkpy.sources import staged_files
 from sharkpy.sources.failures import io_error
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.sources.layout import DataFile
 
 
@@ -123,9 +123,9 @@ def _form(stream: Table, table: Table, form: str) -> str:
 
     The table may have been altered since the stream was created.
     """
-    storage, columns = form_from_text(form)
+    storage, columns = partition_format_from_text(form)
     storage, columns = storage or table.storage, columns or table.data_schema
     named = table.partition_columns
     known = [(one.name, one.dtype) for one in stream.schema if one.name not in named]
     same = [(one.name, one.dtype) for one in columns.fields[: len(known)]]
-    return form_to_text(None if storage == stream.storage else storage, None if same == known else columns)
+    return partition_format_to_text(None if storage == stream.storage else storage, None if same == known else columns)

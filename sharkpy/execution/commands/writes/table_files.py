@@ -10,10 +10,10 @@ from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.file_syncs import FileSyncs
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.table_folders import TableFolders
+from sharkpy.catalog.unfinished_writes import FileSyncs
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, make_blocks, will_load
 from sharkpy.execution.commands.writes.plain_write import PlainWrite, plain_write
 from sharkpy.execution.commands.writes.publish import QuietWrite

@@ -11,12 +11,12 @@ from functools import partial
 
 from sharkpy.base import uri
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.local_path import check_local
+from sharkpy.catalog.json_rows import partition_format_to_text
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.partition_changes import PartitionChanges
-from sharkpy.catalog.serialize import form_to_text
+from sharkpy.catalog.path_gate import check_local
+from sharkpy.catalog.table_store import PartitionChanges
+from sharkpy.catalog.unfinished_writes import FileSyncs
 from sharkpy.execution.commands.partition_spec import by_values
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.plain_write import PlainWrite, plain_write
@@ -148,7 +148,7 @@ class TablePartitions(QuietWrite):
                 check_local(folder)
                 self.session.restrictions.gate.check_folder(folder, home)
             elif uri.below(folder, home) is None:
-                fact = f'the partition {name} in "{uri.shown(folder)}" is not below its table'
+                fact = f'the partition {name} in "{uri.redacted(folder)}" is not below its table'
                 message = f"{fact}: adding rows is not supported"
                 raise UnsupportedError(message)
 
@@ -199,7 +199,7 @@ class TablePartitions(QuietWrite):
         if known is None:
             feed.add_files(folder.files_of(placed), name)
         elif not self.overwrite:
-            feed.add_files(folder.files_of(placed), known.name, form_to_text(known.storage, known.columns))
+            feed.add_files(folder.files_of(placed), known.name, partition_format_to_text(known.storage, known.columns))
         elif folder.partition_files(known.newest, known.name):
             feed.is_rewritten = True
         else:

@@ -14,12 +14,7 @@ from sharkpy.execution.tasks.steps.script import run_script
 from sharkpy.execution.tasks.steps.step_run import StepRun
 from sharkpy.execution.tasks.steps.table_function import run_table_function
 from sharkpy.execution.tasks.steps.transform import run_transform
-from sharkpy.plan.steps.batch_step import BatchStep
-from sharkpy.plan.steps.count_changes import CountChanges
-from sharkpy.plan.steps.row_step import RowStep
-from sharkpy.plan.steps.script import Script
-from sharkpy.plan.steps.table_function_step import TableFunctionStep
-from sharkpy.plan.steps.transform_step import TransformStep
+from sharkpy.plan.row_steps import BatchStep, CountChanges, RowStep, Script, TableFunctionStep, TransformStep
 
 RunStep: TypeAlias = Callable[[Any, Iterator[pa.RecordBatch], StepRun], Iterator[pa.RecordBatch]]
 """Function of a step, from input rows to output rows, streamed.

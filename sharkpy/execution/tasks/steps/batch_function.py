@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from sharkpy.execution.tasks.steps.step_run import StepRun
-from sharkpy.plan.steps.batch_step import BatchStep
+from sharkpy.plan.row_steps import BatchStep
 
 
 def run_batch_function(step: BatchStep, rows: Iterator[pa.RecordBatch], run: StepRun) -> Iterator[pa.RecordBatch]:

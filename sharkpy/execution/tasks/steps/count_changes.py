@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.execution.tasks.steps.step_run import StepRun
-from sharkpy.plan.steps.count_changes import CountChanges
+from sharkpy.plan.row_steps import CountChanges
 
 
 def run_count_changes(step: CountChanges, rows: Iterator[pa.RecordBatch], run: StepRun) -> Iterator[pa.RecordBatch]:  # noqa: ARG001 - all runners have it

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sharkpy.execution.tasks.steps.script_process import ScriptProcess
 from sharkpy.execution.tasks.steps.script_rows import LineReader, LineWriter
 from sharkpy.execution.tasks.steps.step_run import StepRun
-from sharkpy.plan.steps.script import Script
+from sharkpy.plan.row_steps import Script
 from sharkpy.values.types import Field, Schema
 
 _MOST_LINE_BYTES = 128 << 20

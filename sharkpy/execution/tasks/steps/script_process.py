@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sharkpy.base.errors import CancelledError, ExecutionError, SourceError
-from sharkpy.plan.steps.script import Script
+from sharkpy.plan.row_steps import Script
 
 FAILED = "38000"
 """SQLSTATE for a failure of an external routine."""

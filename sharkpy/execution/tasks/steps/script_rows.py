@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.plan.steps.script import DELIMITED_JSON, Script
+from sharkpy.plan.row_steps import DELIMITED_JSON, Script
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.line_source import LineSource
 from sharkpy.sources.metrics import ReadMetrics

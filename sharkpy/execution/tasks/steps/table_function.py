@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.execution.tasks.steps.step_run import StepRun
-from sharkpy.plan.steps.table_function_step import TableFunctionStep
+from sharkpy.plan.row_steps import TableFunctionStep
 from sharkpy.udf.user.function import Column
 from sharkpy.values.types import arrow_schema
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from sharkpy.execution.tasks.steps.step_run import StepRun
-from sharkpy.plan.steps.transform_step import TransformStep
+from sharkpy.plan.row_steps import TransformStep
 from sharkpy.sources.lake.iceberg.transforms import transformed_texts
 from sharkpy.values.types import arrow_schema
 

@@ -68,7 +68,7 @@ def _is_counted(handle: DeltaTable, place: DeltaPlace, mark: str, error: Excepti
     is_over = isinstance(error, CommitFailedError) or not place.is_remote
     if is_counted or (is_counted is not None and is_over):
         return is_counted
-    name = uri.shown(place.location)
+    name = uri.redacted(place.location)
     message = f'whether the rows have come to count in "{name}" is not known: {first_line(error)}'
     raise ExecutionError(message, hint=f"they do if a commit has {_MARK} = {mark}", sqlstate="40003") from None
 

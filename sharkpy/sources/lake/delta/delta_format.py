@@ -25,9 +25,9 @@ from sharkpy.base.errors import (
     TableExistsError,
     UnsupportedError,
 )
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
-from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.sources.failures import first_line
 from sharkpy.sources.lake.columns import columns_text

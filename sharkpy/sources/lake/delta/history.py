@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled, checked
 from sharkpy.base.errors import ResourceError, SourceError
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.sources.lake.delta.place import DeltaPlace
 from sharkpy.sources.local_copy import store_with
 from sharkpy.sources.side_by_side import side_by_side
@@ -47,13 +47,13 @@ def _version(store: Store, commit: tuple[int, ObjectFacts]) -> Version:
     number, facts = commit
     check_cancelled()
     if facts.size_bytes > _MOST_BYTES:
-        message = f'"{uri.shown(facts.path)}", a commit of Delta, has more than {_MOST_BYTES >> 20} MB'
+        message = f'"{uri.redacted(facts.path)}", a commit of Delta, has more than {_MOST_BYTES >> 20} MB'
         raise ResourceError(message, sqlstate="54000")
     content = content_of(facts, store)
     try:
         found = next(_commit_infos(content.decode()), {})
     except ValueError:
-        raise SourceError(f'"{uri.shown(facts.path)}" is no commit of Delta') from None
+        raise SourceError(f'"{uri.redacted(facts.path)}" is no commit of Delta') from None
     return {**found, "version": number}
 
 

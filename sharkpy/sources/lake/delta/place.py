@@ -60,7 +60,7 @@ class DeltaPlace:
             return None
         if uri.scheme_of(self.location) in _HDFS and not _IN_HDFS.fullmatch(place_of(self.location)[1]):
             message = (
-                f'a table of Delta in "{uri.shown(self.location)}", a path of HDFS with characters of URLs\' escapes'
+                f'a table of Delta in "{uri.redacted(self.location)}", a path of HDFS with characters of URLs\' escapes'
             )
             raise UnsupportedError(message, hint="take letters from a to z, digits and _ . - = + , @ ~")
         from sharkpy.sources.storage.library_options import library_options
@@ -98,7 +98,7 @@ class DeltaPlace:
             async with asyncio.timeout(_MOST_SECONDS):
                 return await _CALLS.run(call)
         except TimeoutError:
-            message = f'"{uri.shown(self.location)}" has not answered within {_MOST_SECONDS:.0f} seconds'
+            message = f'"{uri.redacted(self.location)}" has not answered within {_MOST_SECONDS:.0f} seconds'
             raise ExecutionError(message, sqlstate="08006") from None
 
     def file_access(self, path: str) -> str:
@@ -107,5 +107,7 @@ class DeltaPlace:
         """
         if uri.is_remote(path) != self.is_remote:
             where = "local" if self.is_remote else "remote"
-            raise UnsupportedError(f'the {where} file "{uri.shown(path)}" of a table in "{uri.shown(self.location)}"')
+            raise UnsupportedError(
+                f'the {where} file "{uri.redacted(path)}" of a table in "{uri.redacted(self.location)}"'
+            )
         return self.reach.access_id(path, self.home) if self.is_remote else ""

@@ -14,12 +14,12 @@ from deltalake import DeltaTable
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.catalog.json_rows import partition_format_to_text
 from sharkpy.catalog.lake_tables import lake_path
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.catalog.serialize import form_to_text
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of, to_domain
-from sharkpy.columnar.statistics import StatisticsTable
+from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.sources.lake.deleted_rows import Deletes, inline
 from sharkpy.sources.lake.delta.place import DeltaPlace
 from sharkpy.sources.lake.lake_table import LakeFiles, may_be_outside
@@ -48,7 +48,7 @@ def listed(handle: DeltaTable, place: DeltaPlace, hive: t.Schema, storage: Stora
         folder = uri.parent(path)
         if folder not in accesses:
             accesses[folder] = place.file_access(path)
-        form = form_to_text(FileFacts(path, deletes.get(path, ()), values).form(storage), None)
+        form = partition_format_to_text(FileFacts(path, deletes.get(path, ()), values).form(storage), None)
         files.append(DataFile(path, row["size_bytes"], NEVER_MODIFIED, form=form, access=accesses[folder]))
         columns = tuple(
             (

@@ -77,7 +77,9 @@ class LakeIO(FileIO):  # type: ignore[misc]
         path = lake_path(location)
         if self.folder is not None and uri.is_remote(path) != uri.is_remote(self.folder):
             where = "local" if uri.is_remote(self.folder) else "remote"
-            raise UnsupportedError(f'the {where} file "{uri.shown(path)}" of a table in "{uri.shown(self.folder)}"')
+            raise UnsupportedError(
+                f'the {where} file "{uri.redacted(path)}" of a table in "{uri.redacted(self.folder)}"'
+            )
         return path
 
     def access_id(self, path: str) -> str:
@@ -118,8 +120,8 @@ class LakeIO(FileIO):  # type: ignore[misc]
         store = self.store(path)
         facts = store.stat(path)
         if facts is None:
-            raise FileNotFoundError(f'"{uri.shown(path)}" does not exist')
-        check_size(facts.size_bytes, uri.shown(path))
+            raise FileNotFoundError(f'"{uri.redacted(path)}" does not exist')
+        check_size(facts.size_bytes, uri.redacted(path))
         size = facts.size_bytes
         pieces = [(start, min(start + _PIECE_BYTES, size)) for start in range(0, size, _PIECE_BYTES)]
         return b"".join(checked(store.read(facts, pieces)))
@@ -158,7 +160,7 @@ class _Input(InputFile):  # type: ignore[misc]
             return Path(self._path).stat().st_size
         facts = self._files.facts(self._path)
         if facts is None:
-            raise FileNotFoundError(f'"{uri.shown(self._path)}" does not exist')
+            raise FileNotFoundError(f'"{uri.redacted(self._path)}" does not exist')
         return facts.size_bytes
 
     def exists(self) -> bool:
@@ -167,7 +169,7 @@ class _Input(InputFile):  # type: ignore[misc]
         return bool(Path(self._path).exists())
 
     def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002 - the whole content is in memory
-        return io.BytesIO(plain_metadata(self._files.read(self._path), uri.shown(self._path)))
+        return io.BytesIO(plain_metadata(self._files.read(self._path), uri.redacted(self._path)))
 
 
 class _Output(OutputFile):  # type: ignore[misc]
@@ -189,7 +191,7 @@ class _Output(OutputFile):  # type: ignore[misc]
 
     def create(self, overwrite: bool = False) -> OutputStream:
         if not overwrite and self.exists():
-            raise FileExistsError(f'"{uri.shown(self._path)}" is there already')
+            raise FileExistsError(f'"{uri.redacted(self._path)}" is there already')
         found: Any = _Remote(self._files, self._path, overwrite) if uri.is_remote(self._path) else _local(self._path)
         return found
 
@@ -222,4 +224,4 @@ class _Remote(io.BytesIO):
         if self._overwrite or not store.traits.puts_new:
             store.put(self._path, content)
         elif not store.put_new(self._path, content) and self._files.read(self._path) != content:
-            raise SourceError(f'"{uri.shown(self._path)}" was written by somebody else meanwhile')
+            raise SourceError(f'"{uri.redacted(self._path)}" was written by somebody else meanwhile')

@@ -15,9 +15,9 @@ from pyiceberg.table import Table as IcebergHandle
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableChangedError, TableExistsError, UnsupportedError
+from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced, lake_path
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
-from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.sources.lake.columns import columns_text
 from sharkpy.sources.lake.iceberg.alterations import change_columns

@@ -28,7 +28,7 @@ def newest_metadata(folder: str, files: LakeIO) -> ObjectFacts:
     if folder.endswith(_SUFFIX):
         found = _facts(folder, files)
         if found is None:
-            raise SourceError(f'file or folder "{uri.shown(folder)}" does not exist', sqlstate="58P01")
+            raise SourceError(f'file or folder "{uri.redacted(folder)}" does not exist', sqlstate="58P01")
         return found
     numbered = [
         (int(match.group(1)), one.modified_ns, one.path, one)
@@ -37,7 +37,7 @@ def newest_metadata(folder: str, files: LakeIO) -> ObjectFacts:
     ]
     if not numbered:
         hint = "its folder has a folder metadata in it"
-        raise SourceError(f'no table of Iceberg is in "{uri.shown(folder)}"', hint=hint, sqlstate="58P01")
+        raise SourceError(f'no table of Iceberg is in "{uri.redacted(folder)}"', hint=hint, sqlstate="58P01")
     return max(numbered, key=lambda one: one[:3])[3]
 
 

@@ -14,11 +14,11 @@ from pyiceberg.transforms import IdentityTransform
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.catalog.json_rows import partition_format_to_text
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.catalog.serialize import form_to_text
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import MICROS_PER_DAY, Domain, DomainValue, domain_of
-from sharkpy.columnar.statistics import StatisticsTable
+from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.sources.lake.deleted_rows import EQUALITY, POSITIONS, PUFFIN, Deletes
 from sharkpy.sources.lake.iceberg.files import LakeIO
 from sharkpy.sources.lake.iceberg.live_files import LiveFile, live_files
@@ -47,7 +47,7 @@ def listed(
     statistics: list[BlockStatistics] = []
     for one in checked(found):
         facts = place.facts(one, schema)
-        form = form_to_text(facts.form(storage), None)
+        form = partition_format_to_text(facts.form(storage), None)
         path = place.path(one.file.file_path)
         access = place.access_id(path, [delete.path for delete in facts.deletes])
         files.append(DataFile(path, one.file.file_size_in_bytes, NEVER_MODIFIED, form=form, access=access))
@@ -85,7 +85,7 @@ class _Place:
             self._accesses[folder] = self._io.access_id(path)
         access = self._accesses[folder]
         if any(self._io.access_id(one) != access for one in deletes):
-            raise UnsupportedError(f'deletes of "{uri.shown(path)}" in storage that other keys open')
+            raise UnsupportedError(f'deletes of "{uri.redacted(path)}" in storage that other keys open')
         return access
 
     def facts(self, one: LiveFile, schema: IcebergSchema) -> FileFacts:

@@ -1,0 +1,163 @@
+"""Records of statements: text, user, state, figures, plan and error. Ended ones are in the catalog's file, across
+restarts.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+
+
+class StatementState(enum.StrEnum):
+    """State of a statement, by its name in listings and pages."""
+
+    QUEUED = "queued"
+    """Waiting for its turn."""
+    RUNNING = "running"
+    WAITING = "waiting"
+    """Open, and idle until its reader asks for more rows."""
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    CLOSED = "closed"
+    """Its reader closed it before the last row."""
+
+    @property
+    def is_over(self) -> bool:
+        return self not in (StatementState.QUEUED, StatementState.RUNNING, StatementState.WAITING)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRecord:
+    """A statement that is running or has ended.
+
+    1. `seconds` runs from start to end. `queued_seconds` are in the queue, `running_seconds` at work, including
+       planning. In the rest its reader was busy elsewhere.
+    2. Long texts and plans are truncated, with a mark at the end.
+    """
+
+    query_id: str
+    kind: str
+    """SELECT, CREATE TABLE and so on. PYTHON for work of a program. Empty for a text without a recognized statement."""
+    text: str
+    user: str
+    session: str
+    state: StatementState
+    started: datetime
+    """In UTC, with its zone."""
+    seconds: float
+    queued_seconds: float
+    running_seconds: float
+    rows_read: int
+    """Rows sent to its reader."""
+    rows_written: int
+    plan: str = ""
+    """Plans of the statement by stage, with their figures, and the decisions taken."""
+    progress: str = ""
+    """Progress while it runs."""
+    sqlstate: str = ""
+    error: str = ""
+    """Message of the error that ended it."""
+
+
+def cut_text(text: str, most_bytes: int) -> str:
+    """Truncate `text` to `most_bytes` of UTF-8. A mark with the number of omitted bytes is added if it was longer."""
+    if len(text) * 4 <= most_bytes:
+        return text
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) <= most_bytes:
+        return text
+    kept = encoded[:most_bytes].decode("utf-8", "ignore")
+    return f"{kept}… ({len(encoded) - most_bytes:,} bytes more)"
+
+
+VERSION = 1
+"""Version of `body`. Rows of other versions are not read, and are deleted by age."""
+_BUSY_SECONDS = 1.0
+_DAY_SECONDS = 86_400.0
+_FIELDS = tuple(field.name for field in fields(StatementRecord))
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS statement_ (number INTEGER PRIMARY KEY, query_id TEXT UNIQUE NOT NULL,"
+    " user TEXT NOT NULL, started REAL NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS statement_started ON statement_ (started)",
+)
+
+
+class StatementFile:
+    """A table in the catalog's SQLite file, for several processes and threads.
+
+    1. Each call has its own connection, which waits at most one second for locks. Raise sqlite3.Error if that is too
+       short, or if the file cannot be read or written.
+    2. `append` is one short transaction. It also drops the oldest rows beyond `most_rows` and `most_days`.
+    """
+
+    def __init__(self, path: str, most_rows: int, most_days: float) -> None:
+        self._path = path
+        self._most_rows = most_rows
+        self._most_days = most_days
+
+    def append(self, records: Sequence[StatementRecord]) -> None:
+        rows = [(one.query_id, one.user, one.started.timestamp(), VERSION, _body(one)) for one in records]
+        with self._connection() as connection:
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            connection.executemany(
+                "INSERT OR REPLACE INTO statement_ (query_id, user, started, version, body) VALUES (?, ?, ?, ?, ?)",
+                rows,
+            )
+            oldest = time.time() - self._most_days * _DAY_SECONDS
+            connection.execute("DELETE FROM statement_ WHERE started < ?", (oldest,))
+            connection.execute(
+                "DELETE FROM statement_ WHERE number <= (SELECT max(number) FROM statement_) - ?", (self._most_rows,)
+            )
+            connection.execute("COMMIT")
+
+    def newest(self, user: str | None = None) -> Iterator[StatementRecord]:
+        """Yield records, newest first; only the records of `user` if it is given."""
+        chosen, parameters = ("", ()) if user is None else (" AND user = ?", (user,))
+        with self._connection() as connection:
+            if _has_table(connection):
+                sql = f"SELECT body FROM statement_ WHERE version = ?{chosen} ORDER BY started DESC"
+                yield from (_record(body) for (body,) in connection.execute(sql, (VERSION, *parameters)))
+
+    def find(self, query_id: str) -> StatementRecord | None:
+        with self._connection() as connection:
+            if not _has_table(connection):
+                return None
+            sql = "SELECT body FROM statement_ WHERE query_id = ? AND version = ?"
+            row = connection.execute(sql, (query_id, VERSION)).fetchone()
+        return None if row is None else _record(row[0])
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with closing(
+            sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        ) as connection:
+            yield connection
+
+
+def _has_table(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'statement_'").fetchone() is not None
+
+
+def _body(record: StatementRecord) -> str:
+    # Not `asdict`, which makes deep copies.
+    values = {name: getattr(record, name) for name in _FIELDS}
+    values["started"] = record.started.timestamp()
+    return json.dumps(values, ensure_ascii=True, separators=(",", ":"))
+
+
+def _record(body: str) -> StatementRecord:
+    values = json.loads(body)
+    values["started"] = datetime.fromtimestamp(values["started"], UTC)
+    values["state"] = StatementState(values["state"])
+    return StatementRecord(**values)

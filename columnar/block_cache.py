@@ -17,8 +17,6 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_same_host
 
 if TYPE_CHECKING:
-    from sharkpy.columnar.block import Block
-
     AnyArray = pa.Array[Any]
 
 MAX_OPEN_BLOCKS = 12_000

@@ -90,21 +90,6 @@ class Unknown:
 Predicate = Compare | InSet | LikePrefix | IsNull | IsNotNull | And | Or | Not | Unknown
 
 
-__all__ = [
-    "And",
-    "Compare",
-    "InSet",
-    "IsNotNull",
-    "IsNull",
-    "LikePrefix",
-    "Mapped",
-    "Not",
-    "Or",
-    "Predicate",
-    "Unknown",
-    "prune",
-]
-
 # With more values in all sets together, only bounds are used.
 _MAX_SET_VALUES = 200_000
 _MAX_SINGLE_TESTS = 64

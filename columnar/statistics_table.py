@@ -15,6 +15,16 @@ from sharkpy.columnar.domain import Domain, DomainValue, domain_of, from_domain
 from sharkpy.columnar.value_sets import DistinctSets, distinct_sets, registers_of_values, sets_by_block
 from sharkpy.values import types as t
 
+__all__ = [
+    "BlockStatistics",
+    "ColumnStatistics",
+    "ColumnTable",
+    "PackedStatistics",
+    "StatisticsAnswer",
+    "StatisticsTable",
+    "column_statistics",
+]
+
 Array = np.ndarray[Any, np.dtype[Any]]
 _DISJOINT = 0.9
 
@@ -337,14 +347,3 @@ def take_blocks(column: ColumnTable, positions: Array) -> ColumnTable:
 
 def _merged(registers: Sequence[Array]) -> Array | None:
     return np.maximum.reduce(registers) if registers else None
-
-
-__all__ = [
-    "BlockStatistics",
-    "ColumnStatistics",
-    "ColumnTable",
-    "PackedStatistics",
-    "StatisticsAnswer",
-    "StatisticsTable",
-    "column_statistics",
-]

@@ -21,28 +21,27 @@ from sharkpy.values import types as t
 if TYPE_CHECKING:
     AnyArray = pa.Array[Any]
 
-SketchArray = np.ndarray[Any, np.dtype[Any]]
 INDEX_BITS = 9
 REGISTERS = 1 << INDEX_BITS
 _RANKS = 64 - INDEX_BITS
 _NOTHING = np.uint64((1 << 64) - 1)
 
 
-def no_hashes() -> SketchArray:
+def no_hashes() -> Array:
     """Return the initial state of the hash kernels: the smallest hash remainder seen, per register."""
     return np.full(REGISTERS, _NOTHING)
 
 
-def registers_of(least: SketchArray) -> SketchArray:
+def registers_of(least: Array) -> Array:
     """Return, per register, the most leading zeros of a remainder, plus one; 0 for registers without values."""
     # A remainder has _RANKS bits, from the top; the lowest INDEX_BITS are zero.
     exponents = np.frexp(least.astype(np.float64))[1]
     ranks = np.minimum(64 - np.minimum(exponents, 64) + 1, _RANKS + 1)
-    found: SketchArray = np.where(least == _NOTHING, 0, ranks).astype(np.uint8)
+    found: Array = np.where(least == _NOTHING, 0, ranks).astype(np.uint8)
     return found
 
 
-def registers_of_values(values: Iterable[DomainValue], dtype: t.DataType) -> SketchArray:
+def registers_of_values(values: Iterable[DomainValue], dtype: t.DataType) -> Array:
     """Compute the registers of single values, with the same hashes as for columns."""
     least = no_hashes()
     match domain_of(dtype):
@@ -59,7 +58,7 @@ def registers_of_values(values: Iterable[DomainValue], dtype: t.DataType) -> Ske
     return registers_of(least)
 
 
-def estimate(registers: SketchArray) -> float:
+def estimate(registers: Array) -> float:
     """Estimate the number of distinct values from registers. Registers merge by their maximum."""
     counts = np.bincount(registers, minlength=_RANKS + 2)
     total = REGISTERS * _tau(1.0 - counts[_RANKS + 1] / REGISTERS)

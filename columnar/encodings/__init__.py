@@ -1,6 +1,6 @@
 """Encodings of columns: the table of codecs, and the choice among them.
 
-To add a codec, write a file with a `CODEC` and add a row here. The round-trip test covers all rows.
+To add a codec, write a `Codec` in the file of its kind and add a row here. The round-trip test covers all rows.
 """
 
 from __future__ import annotations

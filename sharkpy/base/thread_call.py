@@ -102,18 +102,17 @@ def interruptible(work: Callable[[], T], cancel: Callable[[], object]) -> T:
     return call.outcome()
 
 
-R = TypeVar("T")
 _POLL_SECONDS = 0.05
 
 
-def bounded_call(call: Callable[[], R], seconds: float, grace: float = 0.0) -> R:
+def bounded_call(call: Callable[[], T], seconds: float, grace: float = 0.0) -> T:
     """Return the result of `call`, or raise TimeoutError after `seconds`.
 
     The end of the statement also ends the wait, but not within the first `grace` seconds. After a timeout the thread
     runs on until the library gives up, so do not use the objects of the call again. The thread does not delay the end
     of the process.
     """
-    answer: Future[R] = Future()
+    answer: Future[T] = Future()
     answer.set_running_or_notify_cancel()
 
     def work() -> None:

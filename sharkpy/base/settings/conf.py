@@ -12,20 +12,7 @@ from sharkpy.base.settings.setting import Setting, T
 
 AnySetting = Setting[int] | Setting[float] | Setting[bool] | Setting[str]
 
-SUBJECTS = (
-    system,
-    system,
-    system,
-    statements,
-    statements,
-    system,
-    statements,
-    data,
-    data,
-    data,
-    statements,
-    statements,
-)
+SUBJECTS = (system, statements, data)
 SETTINGS: tuple[AnySetting, ...] = tuple(
     row for subject in SUBJECTS for row in vars(subject).values() if isinstance(row, Setting)
 )

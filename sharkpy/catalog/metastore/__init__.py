@@ -1,1 +1,0 @@
-"""Databases, tables and Hive partitions of a Hive metastore, as a `TableStore`."""

@@ -1,1 +1,0 @@
-"""Descriptions of Python code between two queries of one task."""

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.catalog.model import Table
 from sharkpy.plan.expr import Expr
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.values.types import BOOLEAN, DataType
-
-if TYPE_CHECKING:
-    from sharkpy.plan.logical import LogicalPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sharkpy.columnar import pruning as pruning
+from sharkpy.columnar import pruning
 from sharkpy.columnar.pruning import Mapped, Operator, Predicate
 from sharkpy.plan.arrow_data import ConstantSet
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, InSet, Literal

@@ -54,7 +54,7 @@ SYSTEM = "a file of the machine or of the package"
 NONE = "no file: bytes in memory, or a method of that name of another thing"
 
 PLACES: dict[str, dict[str, str]] = {
-    "base/apart_process.py": {"write_text": SYSTEM},
+    "base/subprocess_main.py": {"write_text": SYSTEM},
     "base/java.py": {"read_text": SYSTEM},
     "catalog/catalog_format.py": {"hardlink_to": OWN},
     "catalog/folder_readers.py": {"open": OWN},
@@ -63,9 +63,7 @@ PLACES: dict[str, dict[str, str]] = {
     "columnar/block.py": {"memory_map": OWN},
     "columnar/block_cache.py": {"open": OWN},
     "columnar/block_writer.py": {"symlink_to": OWN},
-    "columnar/block_folders.py": {"open": OWN},
-    "catalog/read_only_database.py": {"copyfile": OWN},
-    "catalog/space_reserve.py": {"open": OWN},
+    "catalog/unwritable_disk.py": {"copyfile": OWN, "open": OWN},
     "columnar/host.py": {"open": SYSTEM, "read_bytes": SYSTEM, "read_text": SYSTEM},
     "columnar/store.py": {"memory_map": OWN, "open": OWN},
     "columnar/block_folders.py": {"open": OWN, "symlink_to": OWN},

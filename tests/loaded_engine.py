@@ -13,7 +13,7 @@ for _module in (
     "sharkpy.streaming.commands",
     "sharkpy.streaming.scheduler",
     "sharkpy.physical.block_form",
-    "sharkpy.sources.registry",
+    "sharkpy.sources.formats",
     "sharkpy.udf.connection",
     "sharkpy.udf.kernels",
 ):

@@ -17,7 +17,7 @@ from sharkpy.base.errors import SharkError
 from sharkpy.base.secrets import names_secret, redacted
 from sharkpy.base.uri import scheme_of
 from sharkpy.base.wildcards import name_matches
-from sharkpy.sources.csv_files.dialect import found_dialect
+from sharkpy.sources.csv_files.dialect import detect_dialect
 from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.storage.errors import StoreName, storage_failure
 from sharkpy.sql.grammar.split_statements import split_statements
@@ -48,8 +48,8 @@ NOT_LITERAL = {
     "sharkpy/values/visible_text.py": "sets of characters",
     "sharkpy/sql/grammar/long_text.py": "put together from literals; nothing is given back",
     "sharkpy/sources/csv_files/chunks.py": "the escaped end of lines, which is a plain text",
-    "sharkpy/sources/csv_files/patterns.py": "made from a date pattern of an option, field by field",
-    "sharkpy/sources/csv_files/quick.py": "escaped characters of options",
+    "sharkpy/sources/csv_files/options.py": "made from a date pattern of an option, field by field",
+    "sharkpy/sources/csv_files/reader.py": "escaped characters of options",
     "sharkpy/sources/csv_files/records.py": "escaped characters of options",
     "sharkpy/sources/csv_files/dialect.py": "put together from literals and escaped characters; nothing is given back",
 }
@@ -106,7 +106,7 @@ def _storage_failure(text: str) -> SharkError:
 
 
 def _dialect(text: str) -> object:
-    return found_dialect(text, CsvOptions(), frozenset(), is_whole=True)
+    return detect_dialect(text, CsvOptions(), frozenset(), is_whole=True)
 
 
 SLOW: dict[str, Callable[[], object]] = {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError, did_you_mean
 from sharkpy.catalog.path_gate import local_path
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 
 Say = Callable[[str], None]
 Run = Callable[[frozenset[str], Sequence[str], Say], None]

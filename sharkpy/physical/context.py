@@ -12,7 +12,7 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
 from sharkpy.physical.hive_partitions import HivePartitions
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 
 ScanSource = Callable[[Table], TableVersion | Sequence[Split] | HivePartitions]
 """Function that returns a table's cached version, its files' splits, or its Hive partitions."""

@@ -17,8 +17,8 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.plan.logical import Scan
 from sharkpy.plan.references import column_ids
-from sharkpy.sources.partition_values import typed_values
-from sharkpy.sources.split import Split
+from sharkpy.sources.lenient_conversion import typed_values
+from sharkpy.sources.source import Split
 from sharkpy.values.types import DataType, Schema
 
 _KEPT = 64

@@ -13,8 +13,8 @@ from sharkpy.physical.context import PlanContext
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.plan.logical import Scan
 from sharkpy.plan.references import column_ids
-from sharkpy.sources.local_copy import of_each
-from sharkpy.sources.split import Split
+from sharkpy.sources.open_files import map_files
+from sharkpy.sources.source import Split
 
 _ORC = "orc"
 
@@ -28,7 +28,7 @@ def kept_row_groups(scan: Scan, splits: Sequence[Split], context: PlanContext) -
         return tuple(splits)
     if not any(map(_has_statistics, splits)):
         return tuple(splits)
-    return tuple(part for parts in of_each(lambda split: list(_kept(scan, split)), splits) for part in parts)
+    return tuple(part for parts in map_files(lambda split: list(_kept(scan, split)), splits) for part in parts)
 
 
 def _has_statistics(split: Split) -> bool:
@@ -54,7 +54,7 @@ def _statistics(scan: Scan, split: Split) -> tuple[dict[int, str], StatisticsTab
     if scan.predicate is None or not _has_statistics(split):
         return None
     from sharkpy.sources.orc_statistics import stripe_statistics
-    from sharkpy.sources.row_group_statistics import row_group_statistics
+    from sharkpy.sources.parquet_footer import row_group_statistics
 
     data, used = scan.table.data_schema, column_ids(scan.predicate)
     stored = data.names if split.plain is None else [name for name, _ in split.plain.column_bytes]

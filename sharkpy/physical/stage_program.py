@@ -14,7 +14,7 @@ from sharkpy.physical.sinks import StageSink
 from sharkpy.plan.arrow_data import RowReader
 from sharkpy.plan.logical import RowSample
 from sharkpy.plan.row_steps import RowStep
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 from sharkpy.udf.user.function import FunctionUse
 from sharkpy.values.types import Schema
 

@@ -14,7 +14,7 @@ from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.physical.statistics_ranges import kept_blocks, whole_blocks
 from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr, Literal, PythonValue
 from sharkpy.plan.logical import Aggregate, LogicalPlan, Project, Scan, Values
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 from sharkpy.values.types import is_nested
 
 

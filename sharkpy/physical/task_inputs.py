@@ -10,7 +10,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.physical.distribution import Hashed
 from sharkpy.physical.operators import BlockScan, FileScan
 from sharkpy.physical.stage_program import TaskInput
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 
 T = TypeVar("T")
 _TASKS_PER_CORE = 2

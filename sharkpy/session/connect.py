@@ -17,7 +17,7 @@ from sharkpy.session.session_accesses import SessionAccesses
 from sharkpy.session.session_state import SessionState
 from sharkpy.session.shared_parts import SharedParts
 from sharkpy.session.shark_context import SharkContext
-from sharkpy.sources.lake.lake_reach import LakeReach
+from sharkpy.sources.lake.lake_format import LakeReach
 from sharkpy.sources.lake.session_lakes import SessionLakes
 
 if TYPE_CHECKING:
@@ -68,21 +68,21 @@ def open_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
 
 
 def _remove_remote(accesses: SessionAccesses, location: str, removed: Collection[str]) -> None:
-    from sharkpy.sources.folders.dropped_folder import remove_dropped
+    from sharkpy.sources.folders.table_folder import remove_dropped
 
     remove_dropped(location, accesses.find(location, False), removed)
 
 
 def _removal_of_data(accesses: SessionAccesses, location: str) -> Callable[[], Collection[str]]:
-    from sharkpy.sources.folders.dropped_folder import removal_of_data
+    from sharkpy.sources.folders.table_folder import removal_of_data
 
     return removal_of_data(location, accesses.find(location, False))
 
 
 def _remote_text(location: str, access_id: str) -> str:
-    from sharkpy.sources.remote_texts import text_at
+    from sharkpy.sources.open_files import cached_text
 
-    return text_at(location, access_id)
+    return cached_text(location, access_id)
 
 
 def _system_tables(session: weakref.ref[SharkContext]) -> Mapping[str, SystemTable]:

@@ -35,7 +35,7 @@ from sharkpy.values.types import BOOLEAN, Field, Schema, to_arrow
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.physical.hive_partitions import HivePartitions
-    from sharkpy.sources.split import Split
+    from sharkpy.sources.source import Split
 
 
 def lookup(

@@ -55,5 +55,5 @@ class SessionAccesses:
                 self._given.popitem(last=False)
         ACCESSES.note((kept,))
         if folder := self._owner.value(TEMP_DIR):
-            FETCHED.lie_in(folder)
+            FETCHED.use_folder(folder)
         return kept.id

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.file_tables import FileTables
     from sharkpy.execution.tables.table_cache import TableCache
-    from sharkpy.sources.lake.known_lakes import KnownLakes
+    from sharkpy.sources.lake.session_lakes import LakeFormats
     from sharkpy.streaming.scheduled_query import NewSession
     from sharkpy.streaming.scheduler import StreamScheduler
     from sharkpy.streaming.sinks.programs import Console
@@ -77,7 +77,7 @@ class SharedParts:
         self._streams: StreamScheduler | None = None
         self._console: Console | None = None
         self._file_tables: FileTables | None = None
-        self._lakes: KnownLakes | None = None
+        self._lakes: LakeFormats | None = None
 
     def _open_catalog(self, warehouse: str) -> Catalog:
         """Open a catalog over the warehouse's own store, or over a Hive metastore, which is called only when needed."""
@@ -124,15 +124,15 @@ class SharedParts:
         return self._file_tables.find(word, place, given, gate, access)
 
     @property
-    def lakes(self) -> KnownLakes:
+    def lakes(self) -> LakeFormats:
         """Formats of lake tables."""
         with self._lock:
             if self._lakes is None:
-                from sharkpy.sources.lake.known_lakes import KnownLakes
                 from sharkpy.sources.lake.lake_format import LakeHome
+                from sharkpy.sources.lake.session_lakes import LakeFormats
 
                 catalog = self.catalog
-                self._lakes = KnownLakes(LakeHome(catalog.state_dir, catalog.warehouse_dir, catalog.is_read_only))
+                self._lakes = LakeFormats(LakeHome(catalog.state_dir, catalog.warehouse_dir, catalog.is_read_only))
         return self._lakes
 
     def new_name(self) -> str:

@@ -20,7 +20,7 @@ from sharkpy.catalog.names import check_name, qualified
 from sharkpy.session.defaults import add_keywords
 from sharkpy.session.result import Result, Row
 from sharkpy.session.session_seam import SessionSeam
-from sharkpy.sources.storage.listed import LISTED
+from sharkpy.sources.storage.meter import LISTED
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table

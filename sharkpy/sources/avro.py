@@ -13,21 +13,17 @@ import pyarrow as pa
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError
 from sharkpy.catalog.avro_schema import columns_of, given_schema, json_of, record_of
-from sharkpy.sources.avro_records import AvroRecords, Block
-from sharkpy.sources.avro_writes import written_records
-from sharkpy.sources.columns import row_count_batch
-from sharkpy.sources.failures import io_error
-from sharkpy.sources.file_bytes import FileBytes
+from sharkpy.sources.avro_decoder import AvroRecords, Block
+from sharkpy.sources.avro_encoder import written_records
+from sharkpy.sources.binary_values import FileBytes, read_varint
+from sharkpy.sources.column_conversion import row_count_batch
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, codec_of_class
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import check_unchanged
-from sharkpy.sources.mapped_file import mapped
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.output_file import output_file
+from sharkpy.sources.new_files import output_file
+from sharkpy.sources.open_files import check_unchanged, mapped
 from sharkpy.sources.sequence_file import byte_ranges, cut_off
-from sharkpy.sources.source import BATCH_ROWS, Properties
-from sharkpy.sources.split import Split
-from sharkpy.sources.varint import read_varint
+from sharkpy.sources.source import BATCH_ROWS, Properties, ReadMetrics, Split
 from sharkpy.values.types import Schema
 
 _MAGIC = b"Obj\x01"
@@ -91,7 +87,7 @@ class AvroSource:
                         counted.rows, counted.bytes = counted.rows + count, counted.bytes + len(content)
                         yield row_count_batch(count)
                     return
-                records = avro_records(header.schema, split.properties, schema.select(names), f'"{split.path}"')
+                records = wanted_records(header.schema, split.properties, schema.select(names), f'"{split.path}"')
                 yield from _batches(blocks, header.codec, records, counted)
         except OSError as error:
             raise io_error(error, split.path) from None
@@ -109,7 +105,7 @@ class AvroSource:
         return num_rows
 
 
-def avro_records(schema: str, properties: Properties, wanted: Schema, place: str) -> AvroRecords:
+def wanted_records(schema: str, properties: Properties, wanted: Schema, place: str) -> AvroRecords:
     """Wanted columns of records in a schema. If the properties have a schema, the records are resolved to it."""
     given = given_schema(properties)
     return AvroRecords(schema, None if given is None else json.dumps(given), wanted, place)

@@ -1,22 +1,40 @@
-"""Copies of files between locations, on this machine and in stores, and deletion of the originals."""
+"""Copies of files between locations, and writes of files into a remote folder that belongs to no table.
+
+`copy_files` copies within this machine, within a store, and between them. A `FolderWrite` makes all of its files count,
+or none. Stores cannot rename folders, and readers of plain files do not know manifests. So the names of a write's files
+begin with its id, and the steps have a fixed order:
+
+1. Computed rows are put below `_writes/<id>`, which readers ignore.
+2. The object `_writes/<id>/_begun` is put, and the files are copied to their final names. Older files stay.
+3. The object `_writes/<id>/_placed` is put. It lists the older files to delete, and holds the last file to write. From
+   here on the new files stay.
+4. The older files are deleted, or the last file is written. Then everything below `_writes/<id>` is deleted.
+
+Readers between steps 2 and 4 find old and new files. After a kill, the next start completes step 4 if there is
+`_placed`, and deletes the new files if there is only `_begun`. These two objects are deleted last, `_begun` first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 from sharkpy.base import uri
-from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.errors import SharkError, SourceError
-from sharkpy.sources.failures import io_error
+from sharkpy.base.cancellation import check_cancelled, checked
+from sharkpy.base.errors import SharkError, SourceError, UnsupportedError
+from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import facts_of, opened, store_at, store_with
-from sharkpy.sources.output_file import output_file
-from sharkpy.sources.side_by_side import side_by_side
-from sharkpy.sources.storage.store import ObjectFacts, Store
+from sharkpy.sources.new_files import output_file
+from sharkpy.sources.open_files import object_of_file, opened, store_for_access, store_of_file
+from sharkpy.sources.parallel_requests import parallel_map
+from sharkpy.sources.storage.store import ObjectFacts, Store, content_of
 
 _AT_ONCE = 4
 """Files whose bytes pass through this process at the same time: each may have up to 100 MB in flight."""
@@ -35,7 +53,7 @@ def copy_files(copies: Sequence[tuple[DataFile, str]], access_id: str = "") -> l
     within = [one for one in copies if is_within_store(*one, access_id)]
     through = [one for one in copies if not is_within_store(*one, access_id)]
     copy = partial(_copy, access_id=access_id)
-    made = {one.path: one for one in (*side_by_side(copy, within), *side_by_side(copy, through, _AT_ONCE))}
+    made = {one.path: one for one in (*parallel_map(copy, within), *parallel_map(copy, through, _AT_ONCE))}
     return [made[target] for _, target in copies]
 
 
@@ -53,7 +71,7 @@ def delete_unchanged(files: Iterable[DataFile]) -> None:
         except SharkError as error:
             failed.append(error)
 
-    side_by_side(delete, list(files))
+    parallel_map(delete, list(files))
     if failed:
         raise failed[0]
 
@@ -62,7 +80,7 @@ def is_within_store(file: DataFile, target: str, access_id: str) -> bool:
     """True if one store holds both a file and its copy, and can copy within itself."""
     if not (uri.is_remote(file.path) and uri.is_remote(target)):
         return False
-    return store_at(file) is store_with(target, access_id)
+    return store_of_file(file) is store_for_access(target, access_id)
 
 
 def _copy(copy: tuple[DataFile, str], access_id: str) -> DataFile:
@@ -70,9 +88,9 @@ def _copy(copy: tuple[DataFile, str], access_id: str) -> DataFile:
     check_cancelled()
     if not uri.is_remote(target):
         return _to_local(file, target)
-    store = store_with(target, access_id)
+    store = store_for_access(target, access_id)
     if is_within_store(file, target, access_id):
-        facts = store.copy(facts_of(file), target)
+        facts = store.copy(object_of_file(file), target)
     elif file.access:
         # Not closed: a thread of the store's library may still read it if the statement was cancelled.
         facts = store.put(target, opened(file))
@@ -109,10 +127,10 @@ def _write_all(source: BinaryIO, copy: BinaryIO) -> None:
 
 def _delete(file: DataFile) -> None:
     if uri.is_remote(file.path):
-        store = store_at(file)
+        store = store_of_file(file)
         if (found := store.stat(file.path)) is None:
             return
-        if found != facts_of(file):
+        if found != object_of_file(file):
             raise SourceError(f'"{uri.redacted(file.path)}" was changed after it was copied')
         store.delete([file.path])
         return
@@ -120,3 +138,181 @@ def _delete(file: DataFile) -> None:
         Path(file.path).unlink(missing_ok=True)
     except OSError as error:
         raise io_error(error, file.path) from None
+
+
+_WRITES = "_writes"
+_BEGUN = "_begun"
+_PLACED = "_placed"
+_VERSION = 1
+_OF_WRITE = re.compile(r"([0-9a-f]{32})-")
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedFiles:
+    """Remaining steps after a write's files are in place. `old`: paths of files to delete, relative to the folder;
+    `last`: name and text of the last file to write.
+    """
+
+    old: tuple[str, ...] = ()
+    last: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderWrite:
+    """Write of files into the remote folder `target`; `write`: its id."""
+
+    target: str
+    write: str
+    access_id: str
+
+    @classmethod
+    def begin(cls, target: str, access_id: str) -> FolderWrite:
+        """A new write. UnsupportedError for a read-only server."""
+        traits = store_for_access(target, access_id).traits
+        if not (traits.writes and traits.lists):
+            raise UnsupportedError(f'"{uri.redacted(target)}" cannot be written: its server is read-only')
+        return cls(target, uuid4().hex, access_id)
+
+    @property
+    def staging(self) -> str:
+        """Folder of the files that are not in place yet."""
+        return uri.join(self.target, _WRITES, self.write)
+
+    def copy(self, copies: Sequence[tuple[DataFile, str]]) -> None:
+        """Copy files to names, which may be below subfolders of the target; their order is the order of the rows."""
+        self._store.put(self._begun_path, b"")
+        copy_files([(file, self._path(name)) for file, name in copies], self.access_id)
+
+    def place(self, *, replaces: bool, last: tuple[str, str] | None = None) -> PlacedFiles:
+        """Make the copied files permanent. If `replaces`, all other files are deleted later, except files of writes in
+        progress.
+
+        The caller makes sure that no other write of this warehouse is placed meanwhile.
+        """
+        placed = PlacedFiles(tuple(self._others()) if replaces else (), last)
+        self._store.put(self._placed_path, _encode(placed))
+        return placed
+
+    def finish(self, placed: PlacedFiles) -> None:
+        """Carry out the remaining steps."""
+        self._store.delete(f"{self.target}/{name}" for name in placed.old)
+        if placed.last is not None:
+            name, text = placed.last
+            self._store.put(uri.join(self.target, name), text.encode())
+
+    def undo(self) -> None:
+        """Remove the write's files, in place or not."""
+        self._store.delete([self._placed_path])
+        self._store.delete(path for path in self._visible() if _write_of(path) == self.write)
+
+    def remove_staged(self) -> None:
+        """Remove the staged files, and then the objects that record the write."""
+        marks = (self._begun_path, self._placed_path)
+        self._store.delete(facts.path for facts in checked(self._store.list(self.staging)) if facts.path not in marks)
+        # Separate requests, in this order.
+        for path in marks:
+            self._store.delete([path])
+        if self._store.traits.has_folders:
+            self._remove_folders(self.staging)
+            self._store.delete([uri.parent(self.staging)])
+
+    def _remove_folders(self, folder: str) -> None:
+        """Remove a folder and the folders below it, if they are empty."""
+        for below in self._store.children(folder)[1]:
+            self._remove_folders(below)
+        self._store.delete([folder])
+
+    def settle(self) -> None:
+        """Finish the write of a dead process, or undo it. It may have been settled before."""
+        placed = self._placed()
+        if placed is not None:
+            self.finish(placed)
+        elif self._store.stat(self._begun_path) is not None:
+            self.undo()
+        self.remove_staged()
+
+    @property
+    def _store(self) -> Store:
+        return store_for_access(self.target, self.access_id)
+
+    @property
+    def _placed_path(self) -> str:
+        return uri.join(self.staging, _PLACED)
+
+    @property
+    def _begun_path(self) -> str:
+        return uri.join(self.staging, _BEGUN)
+
+    def _path(self, name: str) -> str:
+        folder, _, file = name.rpartition("/")
+        return uri.join(self.target, folder, f"{self.write}-{file}")
+
+    def _visible(self) -> Iterator[str]:
+        """Paths of all files below the target, except in staging folders."""
+        staged = f"{uri.join(self.target, _WRITES)}/"
+        for facts in checked(self._store.list(self.target)):
+            if not facts.path.startswith(staged):
+                yield facts.path
+
+    def _others(self) -> Iterator[str]:
+        """Files, relative to the target, that belong to no write or to a finished one."""
+        found = [path for path in self._visible() if _write_of(path) != self.write]
+        waiting = self._under_way({write for path in found if (write := _write_of(path))})
+        return (path[len(self.target) + 1 :] for path in found if _write_of(path) not in waiting)
+
+    def _under_way(self, writes: Collection[str]) -> frozenset[str]:
+        """Writes among these that may still be undone."""
+        others = [replace(self, write=write) for write in sorted(writes)]
+        found = parallel_map(FolderWrite.is_open, others)
+        return frozenset(one.write for one, is_open in zip(others, found, strict=True) if is_open)
+
+    def is_open(self) -> bool:
+        """True if it has staged files, and is not placed."""
+        is_staged = next(iter(self._store.list(self.staging)), None) is not None
+        return is_staged and self._store.stat(self._placed_path) is None
+
+    def _placed(self) -> PlacedFiles | None:
+        facts = self._store.stat(self._placed_path)
+        if facts is None:
+            return None
+        return _decode(content_of(facts, self._store), self._placed_path)
+
+
+def is_folder_write(staging: str) -> bool:
+    """True for the remote location of the staging folder of a `FolderWrite`."""
+    return uri.is_remote(staging) and uri.name_of(uri.parent(staging)) == _WRITES
+
+
+def settle_write(staging: str, access_id: str) -> None:
+    """Settle the write of a dead process with this staging folder."""
+    FolderWrite(uri.parent(uri.parent(staging)), uri.name_of(staging), access_id).settle()
+
+
+def _write_of(path: str) -> str:
+    """Id of the write in a file's name; empty if there is none."""
+    found = _OF_WRITE.match(uri.name_of(path))
+    return "" if found is None else found.group(1)
+
+
+def _encode(placed: PlacedFiles) -> bytes:
+    body = {"version": _VERSION, "old": placed.old, "last": placed.last}
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _decode(content: bytes, path: str) -> PlacedFiles:
+    """Decode the content of `_placed`; SourceError if it is invalid. It cannot name files outside of its folder."""
+    try:
+        text = content.decode()
+        check_json_nesting(text)
+        match json.loads(text):
+            case {"version": 1, "old": list(old), "last": None} if all(map(_is_inside, old)):
+                return PlacedFiles(tuple(old))
+            case {"version": 1, "old": [], "last": [str(name), str(text)]} if _is_inside(name):
+                return PlacedFiles(last=(name, text))
+    except ValueError:
+        pass
+    raise SourceError(f'"{uri.redacted(path)}" does not tell what a write has put in place')
+
+
+def _is_inside(name: object) -> bool:
+    return isinstance(name, str) and not {".", ".."}.intersection(name.split("/"))

@@ -10,19 +10,20 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.sources.arrow import Array, column_type
-from sharkpy.sources.kernels.copy_fields import copy_fields
-from sharkpy.sources.kernels.cut_lines import count_byte, cut_lines
-from sharkpy.sources.kernels.parse_numbers import (
+from sharkpy.sources.kernels.cut_lines import copy_fields, count_byte, cut_lines
+from sharkpy.sources.kernels.parse_values import (
     EXACT_MANTISSA,
     EXACT_POWER,
     INTEGER_POWERS,
     MOST_DIGITS,
     POWERS,
+    parse_booleans,
+    parse_dates,
     parse_decimals,
     parse_reals,
+    parse_timestamps,
 )
-from sharkpy.sources.kernels.parse_times import parse_booleans, parse_dates, parse_timestamps
-from sharkpy.sources.lenient import fitted_texts
+from sharkpy.sources.lenient_conversion import fitted_texts
 from sharkpy.sources.text_fields import FieldReader
 from sharkpy.sources.text_format import NEWLINE
 from sharkpy.values.types import (

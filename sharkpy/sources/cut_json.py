@@ -8,15 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.sources.arrow import Array
-from sharkpy.sources.columns import row_count_batch
+from sharkpy.sources.column_conversion import row_count_batch
 from sharkpy.sources.cut_fields import ColumnReader, CutLines
-from sharkpy.sources.escapes import Hidden
 from sharkpy.sources.json_values import JSON_TIMES, JsonReader
 from sharkpy.sources.kernels.cut_json import ANY, MOST_COLUMNS, NUMBER, REAL, TEXT, cut_json
 from sharkpy.sources.kernels.cut_json import BOOLEAN as BOOLEANS
 from sharkpy.sources.kernels.cut_lines import count_byte, line_ends
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.text_fields import FieldReader
+from sharkpy.sources.source import ReadMetrics
+from sharkpy.sources.text_fields import FieldReader, HiddenEscapes
 from sharkpy.sources.text_format import NEWLINE, TextFormat
 from sharkpy.values.types import (
     BOOLEAN,
@@ -44,7 +43,7 @@ _NEVER = b'"'
 _Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
-def is_cut(schema: Schema) -> bool:
+def can_cut(schema: Schema) -> bool:
     """True if the loops can find the values of all columns' types."""
     return len(schema) <= MOST_COLUMNS and all(_kind(field.dtype) is not None for field in schema)
 
@@ -101,7 +100,7 @@ def _cut(data: _Numbers, row_starts: _Numbers, row_ends: _Numbers, others: JsonR
     if not len(schema):
         plain = pa.Table.from_batches([row_count_batch(num_rows)])
     else:
-        reader = ColumnReader(lines, FieldReader(others.layout, Hidden(None, (), _NEVER), others.metrics))
+        reader = ColumnReader(lines, FieldReader(others.layout, HiddenEscapes(None, (), _NEVER), others.metrics))
         columns = [reader.column(index, field.dtype) for index, field in enumerate(schema)]
         plain = pa.Table.from_arrays(columns, schema=arrow_schema(schema))
     return plain if not num_odd else _with_odd(plain, odd[:num_odd], data, (row_starts, row_ends), others)

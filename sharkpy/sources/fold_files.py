@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from sharkpy.catalog.model import StorageFormat
+from sharkpy.sources.formats import file_suffix, source
 from sharkpy.sources.hadoop_codecs import codec_of_path
-from sharkpy.sources.line_source import LineSource
-from sharkpy.sources.output_file import output_file
-from sharkpy.sources.registry import file_suffix, source
+from sharkpy.sources.new_files import output_file
+from sharkpy.sources.text_files import LineSource
 from sharkpy.values.types import Schema, arrow_schema
 
 _LINE_PROPERTIES = ("skip.header.line.count", "skip.footer.line.count", "line.delim", "multiLine")

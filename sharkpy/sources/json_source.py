@@ -1,24 +1,27 @@
-"""JSON files: an object in each line, or documents with objects anywhere."""
+"""JSON files: an object in each line, or documents with objects anywhere.
+
+A document has objects over several lines, one after the other, or as the items of an array.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.catalog.system_tables import BLOCK_OFFSET
-from sharkpy.sources.json_documents import Parts, document_parts, is_document
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import line_chunks, line_splits
-from sharkpy.sources.line_limit import LineLimit
-from sharkpy.sources.line_source import LineSource, any_encoding, encoding_of
-from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.line_chunks import LineLimit, line_chunks, line_splits
 from sharkpy.sources.rows.json_rows import JsonRowReader, JsonRows
-from sharkpy.sources.source import Properties
-from sharkpy.sources.split import Split
-from sharkpy.sources.whole_files import encoding_of_mark, head_of, utf8_chunks
+from sharkpy.sources.source import Properties, ReadMetrics, Split
+from sharkpy.sources.text_files import LineSource, encoding_of_mark, head_of, line_encoding, text_encoding, utf8_chunks
 from sharkpy.values.types import Schema
 
 MULTI_LINE = "multiLine"
@@ -39,7 +42,7 @@ class JsonSource(LineSource):
 
     def check(self, schema: Schema, properties: Properties) -> None:
         if is_multi_line(properties):
-            any_encoding(properties)
+            text_encoding(properties)
             properties = tuple(item for item in properties if item[0] != "serialization.encoding")
         LineSource.check(self, schema, properties)
 
@@ -80,7 +83,7 @@ def found_properties(files: Sequence[DataFile], given: Properties = ()) -> Prope
     """Inferred properties of files, in addition to `given` ones: whether the files are documents, and their encoding.
     Both come from the beginnings of some files.
     """
-    encoding = any_encoding(given)
+    encoding = text_encoding(given)
     for file in [file for file in files if file.size_bytes][:_MOST_HEADS]:
         head, is_whole = head_of(file)
         if encoding is None and (marked := encoding_of_mark(head)):
@@ -98,7 +101,7 @@ def objects_of(files: Sequence[DataFile], properties: Properties) -> Iterator[tu
             for data, starts, ends in _parts(Split.of(file, "json", properties, 0, file.size_bytes), ReadMetrics()):
                 yield file.path, [data[start:end] for start, end in zip(starts, ends, strict=True)]
         return
-    encoding, lines = encoding_of(properties), JsonRows().lines(properties)
+    encoding, lines = line_encoding(properties), JsonRows().lines(properties)
     for split in line_splits(files, "json", properties, _SPLIT_BYTES, lines):
         for chunk in line_chunks(split, lines):
             data = chunk if encoding is None else chunk.decode(encoding, "replace").encode()
@@ -106,7 +109,7 @@ def objects_of(files: Sequence[DataFile], properties: Properties) -> Iterator[tu
 
 
 def _parts(split: Split, metrics: ReadMetrics) -> Iterator[Parts]:
-    chunks = utf8_chunks(split, any_encoding(split.properties))
+    chunks = utf8_chunks(split, text_encoding(split.properties))
     return document_parts(_counted(chunks, metrics), LineLimit.of(split.path, split.properties, b"\n"))
 
 
@@ -114,3 +117,59 @@ def _counted(chunks: Iterator[bytes], metrics: ReadMetrics) -> Iterator[bytes]:
     for chunk in chunks:
         metrics.bytes += len(chunk)
         yield chunk
+
+
+Places = np.ndarray[Any, np.dtype[np.int32]]
+Parts = tuple[bytes, Places, Places]
+"""Some bytes, and the offsets at which values begin and end in them."""
+_MOST_PARTS = 1 << 16
+_LONGEST_WORD = len("-Infinity")
+_DECODER = json.JSONDecoder(parse_int=float)
+
+
+def document_parts(chunks: Iterable[bytes], limit: LineLimit) -> Iterator[Parts]:
+    """Values in the pieces of a file; the last one may be cut off."""
+    from sharkpy.sources.kernels.cut_documents import NOWHERE, PLACE, START, cut_documents
+
+    state = np.array([0, 0, 0, NOWHERE, 0], np.int64)
+    starts, ends = np.empty(_MOST_PARTS, np.int32), np.empty(_MOST_PARTS, np.int32)
+    pieces: list[bytes] = []
+    """Pieces of the value whose end was not read yet; they are joined only once."""
+    done = held = 0
+    for chunk in chunks:
+        state[PLACE] = 0
+        if held:
+            state[START] = -held
+        while state[PLACE] < len(chunk):
+            check_cancelled()
+            if found := cut_documents(np.frombuffer(chunk, np.uint8), state, starts, ends):
+                data, before = (b"".join((*pieces, chunk)), held) if starts[0] < 0 else (chunk, 0)
+                yield data, starts[:found] + np.int32(before), ends[:found] + np.int32(before)
+        done += len(chunk)
+        pieces = [] if state[START] >= 0 else [*pieces, chunk]
+        if 0 <= state[START] < NOWHERE:
+            pieces = [chunk[state[START] :]]
+        held = sum(map(len, pieces))
+        limit.check_unfinished(held, done - held)
+    if held:
+        yield b"".join(pieces), np.array([0], np.int32), np.array([held], np.int32)
+
+
+def is_document(head: bytes, *, is_whole: bool) -> bool:
+    """True if a file that begins with `head` is read as a document: its first line is not a whole object. `is_whole`:
+    `head` is the whole file.
+    """
+    text = head.decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
+    line, end, _ = text.partition("\n")
+    if not text.startswith(("{", "[")) or (text.startswith("{") and not end and not is_whole):
+        return text.startswith("[")
+    try:
+        check_json_nesting(text)
+        value, place = _DECODER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        is_cut = error.pos >= len(text) - _LONGEST_WORD or error.msg.startswith("Unterminated string")
+        return is_cut and not is_whole
+    except ValueError:
+        return False
+    # More text after an object on its line is another object.
+    return isinstance(value, list) or place > len(line) or line[place:].lstrip().startswith(("{", ","))

@@ -40,7 +40,7 @@ def object_parser(schema: Schema) -> Callable[[str], dict[str, Json] | None]:
             return None
         if is_written is None or not is_written(value):
             return value
-        return _members(text, _behind_blanks(text, 0), types)[0]
+        return _members(text, _after_blanks(text, 0), types)[0]
 
     return parsed
 
@@ -142,30 +142,30 @@ def _members(
     text: str, place: int, types: Mapping[str, DataType], others: DataType | None = None
 ) -> tuple[dict[str, Json], int]:
     found: dict[str, Json] = {}
-    place = _behind_blanks(text, place + 1)
+    place = _after_blanks(text, place + 1)
     while text[place] != "}":
         key, place = _DECODER.raw_decode(text, place)
-        place = _behind_blanks(text, _behind_blanks(text, place) + 1)
+        place = _after_blanks(text, _after_blanks(text, place) + 1)
         found[key], place = _value(text, place, types.get(key.lower(), others))
-        place = _behind_comma(text, place)
+        place = _after_comma(text, place)
     return found, place + 1
 
 
 def _items(text: str, place: int, element: DataType) -> tuple[list[Json], int]:
     found: list[Json] = []
-    place = _behind_blanks(text, place + 1)
+    place = _after_blanks(text, place + 1)
     while text[place] != "]":
         item, place = _value(text, place, element)
         found.append(item)
-        place = _behind_comma(text, place)
+        place = _after_comma(text, place)
     return found, place + 1
 
 
-def _behind_comma(text: str, place: int) -> int:
-    place = _behind_blanks(text, place)
-    return _behind_blanks(text, place + 1) if text[place] == "," else place
+def _after_comma(text: str, place: int) -> int:
+    place = _after_blanks(text, place)
+    return _after_blanks(text, place + 1) if text[place] == "," else place
 
 
-def _behind_blanks(text: str, place: int) -> int:
+def _after_blanks(text: str, place: int) -> int:
     match = _BLANKS.match(text, place)
     return place if match is None else match.end()

@@ -1,9 +1,10 @@
-"""JSON values to columns, one by one, and values of columns to JSON."""
+"""JSON values to columns, one by one, and rows to JSON objects, by whole columns if possible."""
 
 from __future__ import annotations
 
 import base64
 import datetime
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,9 @@ import pyarrow as pa
 from sharkpy.base.time_zone import UTC
 from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
 from sharkpy.sources.json_texts import Json, object_parser
-from sharkpy.sources.lenient import lenient
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.text_fields import with_other_times
+from sharkpy.sources.lenient_conversion import lenient
+from sharkpy.sources.source import ReadMetrics
+from sharkpy.sources.text_fields import with_other_time_formats
 from sharkpy.sources.text_format import TextFormat
 from sharkpy.values.types import (
     BOOLEAN,
@@ -33,7 +34,7 @@ from sharkpy.values.types import (
 )
 
 if TYPE_CHECKING:
-    from sharkpy.sources.metrics import Rows
+    from sharkpy.sources.source import Rows
 
 JSON_TIMES = TextFormat(time_zone=UTC)
 
@@ -101,7 +102,7 @@ class JsonReader:
         texts: Array = pa.array([_as_text(value, dtype) for value in values], pa.string())
         column = lenient(texts, dtype)
         if dtype == TIMESTAMP:
-            column = with_other_times(texts, column, self.layout)
+            column = with_other_time_formats(texts, column, self.layout)
         if column.null_count:
             # An empty text is NULL if the type has no such value, as in a text file.
             pairs = zip(values, column.is_valid().to_pylist(), strict=True)
@@ -208,3 +209,57 @@ def _key_text(value: object, dtype: DataType) -> str:
 
 def _real_name(value: float) -> str:
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+_ESCAPED = '["\\\\\\x00-\\x1f]'
+_CONTROL = "[\\x00-\\x1f]"
+"""Characters with a numeric escape in JSON texts."""
+
+
+def json_rows(batch: pa.RecordBatch, schema: Schema) -> Array:
+    """JSON object of each row as binary, with NULLs as null, and with lower-case names."""
+    if not len(schema):
+        return pa.array([b"{}"] * batch.num_rows, pa.binary())
+    pieces: list[object] = []
+    for number, (column, field) in enumerate(zip(batch.columns, schema, strict=True)):
+        pieces += [f"{',' if number else '{'}{_text(field.name)}:", _texts(column, field.dtype)]
+    joined: Array = pc.binary_join_element_wise(*pieces, "}", "")
+    return joined.cast(pa.binary())
+
+
+def _texts(column: Array, dtype: DataType) -> Array:
+    """JSON text of each value."""
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return _or_null(column.cast(pa.string()))
+    if pa.types.is_string(kind) and (quoted := _quoted(column)) is not None:
+        return _or_null(quoted)
+    if pa.types.is_floating(kind):
+        return _floats(column)
+    return pa.array([_text(json_value(value, dtype)) for value in column.to_pylist()], pa.string())
+
+
+def _quoted(column: Array) -> Array | None:
+    """Texts in quotes; None if one has a character that needs a numeric escape."""
+    if pc.any(pc.match_substring_regex(column, _ESCAPED), min_count=0).as_py():
+        if pc.any(pc.match_substring_regex(column, _CONTROL), min_count=0).as_py():
+            return None
+        column = pc.replace_substring(pc.replace_substring(column, "\\", "\\\\"), '"', '\\"')
+    quoted: Array = pc.binary_join_element_wise('"', column, '"', "")
+    return quoted
+
+
+def _floats(column: Array) -> Array:
+    texts = [
+        None if value is None else repr(value) if math.isfinite(value) else _text(json_value(value, None))
+        for value in column.to_pylist()
+    ]
+    return _or_null(pa.array(texts, pa.string()))
+
+
+def _or_null(texts: Array) -> Array:
+    return pc.fill_null(texts, "null") if texts.null_count else texts
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.path_gate import open_regular
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Generation, hidden_of, is_hidden_name, visible_of
 
 NEVER_MODIFIED = 0
 """Time of files that were not checked: their format writes each file once."""
 _LIST_TRIES = 10
-_MOST_KNOWN = 100_000
+_MOST_CACHED = 100_000
 """Most files in the cache of generations, for all tables."""
 _TICK_NS = 100_000_000
 """Time within which a second change of a folder may not change its times; a generous upper bound."""
@@ -140,7 +140,7 @@ def _files_of(folder: str, entry: Generation) -> list[DataFile]:
     return _GENERATIONS.files(path) if entry.last else list(_files(path))
 
 
-class _KnownGenerations:
+class _GenerationCache:
     """Cache of the files of generations, since a table may have thousands of generations.
 
     A generation is written once. As long as the times of its folder are unchanged, only its files are checked one by
@@ -158,7 +158,7 @@ class _KnownGenerations:
         identity = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
         known = self._found.get(path)
         if known is not None and known[0] == identity:
-            return [_as_it_is(file) for file in known[1]]
+            return [_refreshed(file) for file in known[1]]
         if not stat.S_ISDIR(status.st_mode):
             return [_data_file(path, status)]
         entries = _visible_entries(path)
@@ -174,12 +174,12 @@ class _KnownGenerations:
             _, before = self._found.pop(path, ((), []))
             self._found[path] = identity, found
             self._num_files += len(found) - len(before)
-            while self._num_files > _MOST_KNOWN and self._found:
+            while self._num_files > _MOST_CACHED and self._found:
                 _, gone = self._found.pop(next(iter(self._found)))
                 self._num_files -= len(gone)
 
 
-_GENERATIONS = _KnownGenerations()
+_GENERATIONS = _GenerationCache()
 
 
 def _files(path: str) -> Iterator[DataFile]:
@@ -203,7 +203,7 @@ def _files_at(entry: os.DirEntry[str]) -> Iterator[DataFile]:
         yield _data_file(entry.path, entry.stat())
 
 
-def _as_it_is(file: DataFile) -> DataFile:
+def _refreshed(file: DataFile) -> DataFile:
     """A cached file, with its current size and time."""
     status = os.stat(file.path)  # noqa: PTH116  a Path takes longer than the call
     is_same = status.st_mtime_ns == file.modified_ns and status.st_size == file.size_bytes

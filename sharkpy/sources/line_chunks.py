@@ -1,4 +1,7 @@
-"""Chunks of whole lines of a split of a text file."""
+"""Chunks of whole lines of a split of a text file, with a limit on the bytes of one line.
+
+A line is read into memory as a whole, hence the limit.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,20 @@ import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, cast
+from typing import BinaryIO, NoReturn, cast
 from zipfile import BadZipFile
 
+import numpy as np
+
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import ResourceError, UnsupportedError
+from sharkpy.base.settings import LINE_BYTES
 from sharkpy.catalog.system_tables import BLOCK_OFFSET
-from sharkpy.sources.failures import format_error, io_error
+from sharkpy.sources.file_errors import format_error, io_error
 from sharkpy.sources.hadoop_codecs import HadoopCodec, codec_of_path
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_limit import LineLimit
-from sharkpy.sources.local_copy import check_unchanged, of_each, opened, opened_codec
-from sharkpy.sources.split import Split
+from sharkpy.sources.open_files import check_unchanged, map_files, opened, opened_decompressed
+from sharkpy.sources.source import Split
 
 CHUNK_BYTES = 4 << 20
 """Small enough that a chunk is still in the processor's cache when it is cut."""
@@ -63,7 +68,7 @@ def line_splits(
         return [Split.of(file, format_name, properties, place, min(step, end - place)) for place in places]
 
     if has_others:
-        return [split for splits in of_each(splits_of, files) for split in splits]
+        return [split for splits in map_files(splits_of, files) for split in splits]
     return [split for file in files for split in splits_of(file)]
 
 
@@ -160,7 +165,7 @@ def _compressed_chunks(
     """Pieces of the line whose end was not read yet; they are joined only once."""
     place = held = 0
     to_skip = lines.header_lines
-    with opened_codec(split, codec) as stream:
+    with opened_decompressed(split, codec) as stream:
         while data := stream.read(chunk_bytes):
             check_cancelled()
             cut = data.rfind(lines.newline) + 1
@@ -269,3 +274,54 @@ def _header_end(file: DataFile, lines: LineLayout) -> int:
         for _ in range(lines.header_lines):
             place = _next_line(stream, place, lines.newline)
     return place
+
+
+_Properties = tuple[tuple[str, str], ...]
+
+
+def with_line_limit(properties: _Properties, most: int) -> _Properties:
+    """Properties of splits with a limit, which replaces that of the table: tasks do not know the session's settings."""
+    kept = tuple(item for item in properties if item[0] != LINE_BYTES.key)
+    return (*kept, (LINE_BYTES.key, str(most)))
+
+
+@dataclass(frozen=True, slots=True)
+class LineLimit:
+    """Limit on the lines of the file at `path`: `most` bytes without the line end; 0: none.
+
+    Offsets are in the file, or in the content of a compressed file. ResourceError 54000 beyond the limit.
+    """
+
+    path: str
+    most: int
+    newline: bytes
+    is_compressed: bool
+
+    @classmethod
+    def of(cls, path: str, properties: _Properties, newline: bytes, *, is_compressed: bool = False) -> LineLimit:
+        given = dict(properties).get(LINE_BYTES.key)
+        most = LINE_BYTES.default if given is None else LINE_BYTES.parse(given)
+        return cls(path, max(most, 0), newline, is_compressed)
+
+    def check(self, chunk: bytes, place: int) -> None:
+        """Check the lines of a chunk that begins at `place`; its last line may lack its end."""
+        if not 0 < self.most < len(chunk):
+            return
+        ends = np.flatnonzero(np.frombuffer(chunk, np.uint8) == self.newline[0])
+        starts = np.concatenate(([0], ends + 1))
+        too_long = np.flatnonzero(np.append(ends, len(chunk)) - starts > self.most)
+        if len(too_long):
+            self.refuse(place + int(starts[too_long[0]]))
+
+    def check_unfinished(self, size: int, place: int) -> None:
+        """Check the first `size` bytes of a line whose end is not found yet."""
+        if 0 < self.most < size:
+            self.refuse(place)
+
+    def refuse(self, place: int) -> NoReturn:
+        where = "of what it holds" if self.is_compressed else "of the file"
+        raise ResourceError(
+            f'the line at byte {place:,} {where} is longer than {LINE_BYTES.key} allows, {self.most:,}: "{self.path}"',
+            hint="is it text with a line a row? then raise the setting",
+            sqlstate="54000",
+        )

@@ -1,4 +1,4 @@
-"""Files for a path or a pattern, with the Hive partitions from the names of their folders."""
+"""Files for a path or a pattern that a query names, with the Hive partitions from the names of their folders."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled, checked
 from sharkpy.base.errors import BindError, SourceError
-from sharkpy.catalog.hive_partition import partition_values
+from sharkpy.catalog.hive_partition import HivePartition, partition_values
+from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import local_path
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.remote_listing import parts_below
 from sharkpy.sources.layout import DataFile, check_name, list_data_files
 from sharkpy.sources.path_pattern import local_matches, local_parts
 from sharkpy.sources.remote_files import (
     files_and_manifests,
+    files_in_folders,
     is_file,
     matching_files,
     remote_files,
     visible_files,
 )
-from sharkpy.sources.remote_partitions import files_in_folders
 from sharkpy.values.types import BIGINT, DATE, INT, STRING, DataType, Field, Schema
 
 Check = Callable[[str], object]
@@ -64,10 +65,10 @@ def named_files(places: Sequence[str], check: Check, access: Access) -> NamedFil
 
     SourceError 58P01 if a location has no files. All files have to be local, or all in the same store.
     """
-    return _together([_named(place, check, access) for place in places])
+    return _distinct([_named(place, check, access) for place in places])
 
 
-def _together(found: Sequence[NamedFiles]) -> NamedFiles:
+def _distinct(found: Sequence[NamedFiles]) -> NamedFiles:
     """Distinct files of several locations."""
     if len(found) == 1:
         return found[0]
@@ -107,7 +108,7 @@ def _of_alternatives(patterns: Sequence[str], place: str, check: Check, access: 
                 raise
     if not found:
         raise SourceError(f'no file matches "{place}"', sqlstate="58P01")
-    return _together(found)
+    return _distinct(found)
 
 
 def _without_braces(place: str) -> list[str]:
@@ -197,7 +198,7 @@ def _partitions(folder: str, above: tuple[str, ...]) -> Iterator[tuple[str, str]
             yield "/".join(above), folder
         return
     if len(named) < len(entries):
-        raise _beside_partitions(folder, next(entry.name for entry in entries if entry not in named))
+        raise _mixed_with_partitions(folder, next(entry.name for entry in entries if entry not in named))
     for entry in named:
         check_name(entry.path)
         yield from _partitions(entry.path, (*above, entry.name))
@@ -242,7 +243,7 @@ def _remote_partitions(
             yield "/".join(above), folder, files
         return
     if len(named) < len(groups):
-        raise _beside_partitions(folder, next(name.rstrip("/") for name in groups if name not in named))
+        raise _mixed_with_partitions(folder, next(name.rstrip("/") for name in groups if name not in named))
     for name in named:
         yield from _remote_partitions(f"{folder}/{name[:-1]}", (*above, name[:-1]), groups[name])
 
@@ -255,7 +256,7 @@ def _too_deep(folder: str) -> SourceError:
     return SourceError(f'"{folder}" is below more than {_MOST_LEVELS} partition columns')
 
 
-def _beside_partitions(folder: str, other: str) -> SourceError:
+def _mixed_with_partitions(folder: str, other: str) -> SourceError:
     message = f'"{folder}" has "{other}" beside the folders of Hive partitions'
     return SourceError(message, hint="name one of the two")
 
@@ -317,3 +318,21 @@ def _is_date(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileTable(Table):
+    """Table of the rows of `named` files, which have not changed since."""
+
+    named: NamedFiles = field(compare=False, repr=False)
+
+    @property
+    def qualified_name(self) -> str:
+        return f"{self.database}.`{self.name}`"
+
+    @property
+    def partitions(self) -> tuple[HivePartition, ...]:
+        """Hive partitions of a partitioned table, by name."""
+        return tuple(
+            HivePartition(number, name, folder) for number, (name, folder) in enumerate(self.named.partitions, 1)
+        )

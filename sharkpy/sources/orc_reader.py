@@ -1,24 +1,30 @@
-"""Reader of an ORC file's stripes, with all of Hive's timestamps and dates."""
+"""Reader of an ORC file's stripes, with all of Hive's timestamps and dates. It fetches only the needed ranges."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.orc
 
-from sharkpy.sources.arrow import Array, pc
-from sharkpy.sources.failures import format_error
-from sharkpy.sources.hybrid_calendar import FIRST_GREGORIAN_DAY, gregorian_shift
+from sharkpy.sources.arrow import Array, leaves_of, pc, with_leaves
+from sharkpy.sources.file_errors import format_error
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import facts_of, local_copy
-from sharkpy.sources.nested_arrays import leaves_of, with_leaves
-from sharkpy.sources.orc_ranges import fetch_tail, footer_range, stream_ranges
-from sharkpy.sources.orc_stripe import FIRST_OF_1900, ExactStripe, ids_of, is_utc
+from sharkpy.sources.open_files import LocalCopy, local_copy, object_of_file
+from sharkpy.sources.orc_stripe import (
+    FIRST_GREGORIAN_DAY,
+    FIRST_OF_1900,
+    LAST_OF_DATA,
+    ExactStripe,
+    gregorian_shift,
+    ids_of,
+    is_utc,
+)
 from sharkpy.sources.orc_tail import (
     NUM_ROWS,
     STRIPES,
@@ -28,9 +34,10 @@ from sharkpy.sources.orc_tail import (
     number_of,
     read_statistics,
     read_tail,
+    tail_start,
 )
-from sharkpy.sources.split import Split
-from sharkpy.sources.storage.ranges import Range
+from sharkpy.sources.source import Split
+from sharkpy.sources.storage.fetched_files import Range
 from sharkpy.values.types import MAX_PRECISION
 
 _DAMAGE = (pa.ArrowException, OSError, ValueError, IndexError, EOFError, zlib.error)
@@ -46,7 +53,7 @@ class OrcReader:
         self._path = self._copy.path
         try:
             if not self._copy.is_whole:
-                fetch_tail(facts_of(file).size_bytes, self._copy)
+                fetch_tail(object_of_file(file).size_bytes, self._copy)
             _check_digits(self._path)
             self._file = pyarrow.orc.ORCFile(self._path)
             # Fails if names are not UTF-8, or types are not in Arrow.
@@ -182,3 +189,40 @@ def _gregorian(array: Array) -> Array:
     days = pc.fill_null(array.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     shifted = pa.array((days + gregorian_shift(days)).astype(np.int32)).cast(pa.date32())
     return pc.if_else(pc.is_valid(array), shifted, None)
+
+
+_TAIL_BYTES = 64 << 10
+_HEAD_BYTES = 16
+"""Bytes at the start of a file with the format's magic, which is only there in old files."""
+
+
+def fetch_tail(size: int, copy: LocalCopy) -> None:
+    """Fetch the tail of a file of `size` bytes; ValueError or IndexError if it has none."""
+    copy.fetch([(0, _HEAD_BYTES), (size - _TAIL_BYTES, size)])
+    with open(copy.path, "rb") as file:
+        start = tail_start(file)
+    copy.fetch([(start, size)])
+
+
+def footer_range(tail: OrcTail, stripe: int) -> Range:
+    """Range of a stripe's own footer."""
+    start, index, data, footer = _place(tail, stripe)
+    return start + index + data, start + index + data + footer
+
+
+def stream_ranges(file: BinaryIO, tail: OrcTail, stripe: int, ids: Collection[int]) -> Iterator[Range]:
+    """Ranges of a stripe's values of the columns with some ids. The stripe's footer has to be present."""
+    place, *_ = _place(tail, stripe)
+    start, end = footer_range(tail, stripe)
+    file.seek(start)
+    for stream in messages(fields_of(tail.plain(file.read(end - start))), 1):
+        kind, column, length = (number_of(fields_of(stream), number) for number in (1, 2, 3))
+        if kind <= LAST_OF_DATA and column in ids:
+            yield place, place + length
+        place += length
+
+
+def _place(tail: OrcTail, stripe: int) -> tuple[int, int, int, int]:
+    """Offset of a stripe, and the bytes of its indexes, its values and its footer."""
+    found = fields_of(messages(tail.footer, STRIPES)[stripe])
+    return number_of(found, 1), number_of(found, 2), number_of(found, 3), number_of(found, 4)

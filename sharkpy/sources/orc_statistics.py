@@ -16,12 +16,12 @@ import pyarrow as pa
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import MICROS_PER_DAY, Domain, DomainValue, domain_of, to_domain
 from sharkpy.columnar.statistics_table import StatisticsTable
-from sharkpy.sources.failures import format_error
-from sharkpy.sources.hybrid_calendar import FIRST_GREGORIAN_DAY
+from sharkpy.sources.file_errors import format_error
 from sharkpy.sources.orc_reader import OrcReader
+from sharkpy.sources.orc_stripe import FIRST_GREGORIAN_DAY
 from sharkpy.sources.orc_tail import STRING as STRING_KIND
 from sharkpy.sources.orc_tail import Fields, fields_of, messages
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 from sharkpy.values.types import (
     DATE,
     STRING,

@@ -2,7 +2,8 @@
 
 ORC stores a timestamp as two streams: seconds since 2015, and nanoseconds. A stripe is read twice, each time as a
 separate file in memory with a rewritten tail. Once timestamps are declared as integers, which returns the seconds. Once
-the seconds are replaced by zeros, which returns the nanoseconds.
+the seconds are replaced by zeros, which returns the nanoseconds. Days before 1582-10-15 may be Julian (Java's old
+calendar), and are converted.
 """
 
 from __future__ import annotations
@@ -11,16 +12,14 @@ import datetime
 import zoneinfo
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.orc
 
 from sharkpy.sources import orc_tail
-from sharkpy.sources.arrow import Array, pc
-from sharkpy.sources.hybrid_calendar import Days, gregorian_shift
-from sharkpy.sources.nested_arrays import parts_of, with_parts
+from sharkpy.sources.arrow import Array, parts_of, pc, with_parts
 from sharkpy.sources.orc_tail import Fields, OrcTail, OrcType, fields_of, message_of, messages, number_of
 
 _TIMES = (orc_tail.TIMESTAMP, orc_tail.INSTANT)
@@ -241,3 +240,39 @@ def _offsets(instants: Days, zone: str) -> Days:
 
 def is_utc(zone: str) -> bool:
     return zone in ("UTC", "GMT", "Etc/UTC", "Etc/GMT", "Z")
+
+
+Days = np.ndarray[Any, np.dtype[np.int64]]
+
+FIRST_GREGORIAN_DAY = -141_427
+"""1582-10-15, in days since 1970-01-01."""
+_SHIFTS = (
+    (-719_164, 2),
+    (-682_945, 1),
+    (-646_420, 0),
+    (-609_895, -1),
+    (-536_845, -2),
+    (-500_320, -3),
+    (-463_795, -4),
+    (-390_745, -5),
+    (-354_220, -6),
+    (-317_695, -7),
+    (-244_645, -8),
+    (-208_120, -9),
+    (-171_595, -10),
+    (FIRST_GREGORIAN_DAY, 0),
+)
+"""First day of each span, 1 March of a year that is a leap year in only one calendar; difference of the calendars in
+days.
+"""
+_FIRST_DAYS = np.array([first for first, _ in _SHIFTS])
+_DAYS = np.array([days for _, days in _SHIFTS])
+
+
+def gregorian_shift(days: Days) -> Days:
+    """Days to add to days of the hybrid calendar to get the same year, month and day in the Gregorian one.
+
+    29 February of a year that has none in that calendar becomes 1 March.
+    """
+    span = np.searchsorted(_FIRST_DAYS, days, side="right") - 1
+    return _DAYS[np.maximum(span, 0)]

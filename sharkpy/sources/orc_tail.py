@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from sharkpy.sources.binary_values import read_varint
 from sharkpy.sources.hadoop_codecs import lz4_size, snappy_size
-from sharkpy.sources.varint import read_varint
 
 Field = tuple[int, int | bytes]
 Fields = tuple[Field, ...]

@@ -14,20 +14,15 @@ import pyarrow.parquet as pq
 
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import ConfigurationError, did_you_mean
-from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
-from sharkpy.sources.failures import format_error
+from sharkpy.sources.column_conversion import batches_of, conform, file_columns, row_count_batch
+from sharkpy.sources.file_errors import format_error
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import LocalCopy, check_unchanged, facts_of, local_copy, of_each
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.output_file import output_file
-from sharkpy.sources.parquet_encodings import choose_encodings
-from sharkpy.sources.parquet_footer import ParquetFooter, check_plain, parquet_footer
-from sharkpy.sources.parquet_ranges import fetch_footer
-from sharkpy.sources.source import Properties
-from sharkpy.sources.split import PlainFile, Split
+from sharkpy.sources.new_files import cached_rows_of_split, output_file
+from sharkpy.sources.open_files import LocalCopy, check_unchanged, local_copy, map_files, object_of_file
+from sharkpy.sources.parquet_encodings import choose_encodings, write_in_background
+from sharkpy.sources.parquet_footer import ParquetFooter, check_plain, fetch_footer, parquet_footer
+from sharkpy.sources.source import PlainFile, Properties, ReadMetrics, Split
 from sharkpy.sources.storage.store import is_identified
-from sharkpy.sources.write_behind import written_behind
-from sharkpy.sources.written_rows import rows_of
 from sharkpy.values.nested_arrow import cast_table
 from sharkpy.values.types import (
     STRING,
@@ -41,7 +36,7 @@ from sharkpy.values.types import (
 )
 
 ROW_GROUP_ROWS = 1_000_000
-_KNOWN_FILES = 10_000
+_CACHED_FILES = 10_000
 _DICTIONARY_VALUE_BYTES = 3
 """Most uncompressed bytes a value for a dictionary: a plain string takes four bytes just for its length."""
 _TEXTS: dict[pa.DataType, pa.DataType] = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
@@ -83,7 +78,7 @@ class ParquetSource:
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
-        return splits_of(files, known_splits(self.name, _plain_file, schema, properties, split_bytes))
+        return splits_of(files, cached_splits(self.name, _plain_file, schema, properties, split_bytes))
 
     def stored_schema(self, schema: Schema, properties: Properties) -> pa.Schema:  # noqa: ARG002 - used by lake tables
         """Columns of a new file, in Arrow's types."""
@@ -123,7 +118,7 @@ class ParquetSource:
         nothing.
         """
         check_unchanged(split)
-        if (written := rows_of(split)) is not None:
+        if (written := cached_rows_of_split(split)) is not None:
             metrics.rows += written.num_rows
             metrics.bytes += split.file_bytes
             return as_read(written, schema, split.path)
@@ -162,7 +157,7 @@ class ParquetSource:
             with _writer(file, target, first, properties) as writer:
                 rows = itertools.chain([first], groups) if first is not None else ()
                 # Closed before the writer, since another thread may still be writing.
-                with closing(written_behind(rows, functools.partial(_write_group, writer))) as written:
+                with closing(write_in_background(rows, functools.partial(_write_group, writer))) as written:
                     for table in written:
                         num_rows += table.num_rows
                         if heard is not None:
@@ -227,7 +222,7 @@ def _has_deltas(properties: Properties) -> bool:
 
 
 @functools.lru_cache(maxsize=8)
-def known_splits(
+def cached_splits(
     format_name: str, plain_of: PlainOf, schema: Schema, properties: Properties, split_bytes: int
 ) -> Callable[[DataFile], tuple[Split, ...]]:
     """Function for the splits of a file. A file's footer is read once for each access, since a DataFile identifies the
@@ -254,13 +249,13 @@ def known_splits(
             for start, length in packed(footer.bytes.sum(axis=1).tolist(), split_bytes)
         )
 
-    @functools.lru_cache(maxsize=_KNOWN_FILES)
+    @functools.lru_cache(maxsize=_CACHED_FILES)
     def known(file: DataFile, _access: str) -> tuple[Split, ...]:
         return made(file)
 
     def splits_of_file(file: DataFile) -> tuple[Split, ...]:
         # With another access the same name may be a file on another server.
-        return known(file, file.access) if not file.access or is_identified(facts_of(file)) else made(file)
+        return known(file, file.access) if not file.access or is_identified(object_of_file(file)) else made(file)
 
     return splits_of_file
 
@@ -268,7 +263,7 @@ def known_splits(
 def splits_of(files: Sequence[DataFile], splits_of_file: Callable[[DataFile], tuple[Split, ...]]) -> list[Split]:
     """Splits of all files, in order. Hive writes empty files for empty tables; they have no splits."""
     written = [file for file in files if file.size_bytes]
-    return [split for splits in of_each(splits_of_file, written) for split in splits]
+    return [split for splits in map_files(splits_of_file, written) for split in splits]
 
 
 def packed(sizes: Sequence[int], split_bytes: int) -> Iterator[tuple[int, int]]:
@@ -345,7 +340,7 @@ def open_file(
 
 
 def _opened_by_duckdb(file: DataFile | Split, copy: LocalCopy) -> pq.ParquetFile:
-    from sharkpy.sources.parquet_by_duckdb import DuckDBParquet
+    from sharkpy.sources.duckdb_files import DuckDBParquet
 
     try:
         made: Any = DuckDBParquet(copy.path, parquet_footer(file, copy))

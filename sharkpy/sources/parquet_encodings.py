@@ -1,10 +1,11 @@
-"""Encodings for the columns of a Parquet file, chosen from a sample of its first rows before it is written."""
+"""Writing of Parquet files: encodings chosen from a sample of rows, and row groups written in the background."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -92,3 +93,36 @@ def _leaves(field: pa.Field[Any], path: str = "") -> Iterator[str]:
         return
     for name, one in inner:
         yield from _leaves(one, name)
+
+
+_Item = TypeVar("_Item")
+
+
+def write_in_background(items: Iterable[_Item], write: Callable[[_Item], object]) -> Generator[_Item]:
+    """Write `items` in order, and yield each item that was passed to `write`.
+
+    All items except the last are written by another thread, while the next one is made. At the end all have been
+    written. An error of `write` is raised.
+    """
+    source = iter(items)
+    item = next(source, None)
+    if item is None:
+        return
+    pool: ThreadPoolExecutor | None = None
+    try:
+        while (following := next(source, None)) is not None:
+            if pool is None:
+                pool = ThreadPoolExecutor(1, "sharkpy-write")
+                written: Future[object] = pool.submit(write, item)
+            else:
+                written.result()
+                written = pool.submit(write, item)
+            yield item
+            item = following
+        if pool is not None:
+            written.result()
+        write(item)
+        yield item
+    finally:
+        if pool is not None:
+            pool.shutdown(wait=True)

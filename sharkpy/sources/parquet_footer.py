@@ -1,4 +1,4 @@
-"""Footer of a Parquet file, with the metadata of its row groups and column chunks.
+"""Footer of a Parquet file: the metadata of its row groups and column chunks, and statistics of row groups.
 
 Arrow's own objects for these end the process at an encrypted chunk, or at one with inconsistent numbers. parquet.thrift
 in the format's specification defines the messages, in Thrift's compact form.
@@ -6,6 +6,9 @@ in the format's specification defines the messages, in Thrift's compact form.
 
 from __future__ import annotations
 
+import functools
+import math
+import struct
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,12 +21,15 @@ from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
+from sharkpy.columnar.domain import Domain, DomainValue, domain_of
+from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import LocalCopy, facts_of
-from sharkpy.sources.parquet_ranges import MAGIC, footer_range, is_part
-from sharkpy.sources.split import Split
-from sharkpy.sources.storage.ranges import Range
+from sharkpy.sources.open_files import LocalCopy, check_unchanged, local_copy, object_of_file
+from sharkpy.sources.source import Split
+from sharkpy.sources.storage.fetched_files import Range
 from sharkpy.sources.storage.store import is_identified
+from sharkpy.values.types import DataType, DecimalType, Schema
 
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_BYTES = range(8)
 """Physical types."""
@@ -138,7 +144,7 @@ def parquet_footer(file: DataFile | Split, copy: LocalCopy) -> ParquetFooter:
         found = _footer_of(row_group_messages(copy.path, file.path), file.path)
         if len(_known) >= _KNOWN_FOOTERS:
             _known.clear()
-        if not file.access or is_identified(facts_of(file)):
+        if not file.access or is_identified(object_of_file(file)):
             _known[identity] = found
     return found
 
@@ -229,3 +235,100 @@ def _is_misread(meta: Any) -> bool:
 
 def _damaged(path: str, reason: str) -> SourceError:
     return SourceError(f'"{path}" is not a readable Parquet file: {reason or "its footer is damaged"}')
+
+
+_TAIL_BYTES = 64 << 10
+_END_BYTES = 8
+"""Bytes after the footer: its length, and the format's magic."""
+MAGIC = b"PAR1"
+
+
+def fetch_footer(file: DataFile | Split, copy: LocalCopy) -> None:
+    """Fetch a file's footer, usually by one request."""
+    if copy.is_whole:
+        return
+    size = object_of_file(file).size_bytes
+    copy.fetch([(size - _TAIL_BYTES, size)])
+    with open(copy.path, "rb") as tail:
+        tail.seek(max(size - _END_BYTES, 0))
+        end = tail.read()
+    if end.endswith(MAGIC):
+        copy.fetch([(footer_range(size, end)[0], size)])
+
+
+def footer_range(size: int, end: bytes) -> Range:
+    """Range of the footer of a file of `size` bytes, from its last bytes."""
+    return size - _END_BYTES - int.from_bytes(end[-_END_BYTES:-4], "little"), size - _END_BYTES
+
+
+def is_part(path: str, names: Collection[str]) -> bool:
+    """True for the path of a column in `names`, or of a part of one. Names may contain dots, too."""
+    return path in names or any(path[:end] in names for end, sign in enumerate(path) if sign == ".")
+
+
+_NUMBERS = {BOOLEAN: "<?", INT32: "<i", INT64: "<q", FLOAT: "<f", DOUBLE: "<d"}
+_KEPT = 1024
+"""Most splits in the cache of statistics."""
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def row_group_statistics(split: Split, schema: Schema) -> tuple[Schema, StatisticsTable]:
+    """Statistics of a split's row groups, and the columns of `schema` that have them: flat columns with the types of
+    the file (see `PlainFile`).
+    """
+    check_unchanged(split)
+    copy = local_copy(split)
+    fetch_footer(split, copy)
+    places = {path.lower(): place for place, path in enumerate(parquet_footer(split, copy).paths)}
+    groups = row_group_messages(copy.path, split.path)[split.start : split.start + split.length]
+    found: dict[str, list[ColumnStatistics]] = {}
+    for field in schema:
+        columns = list(_columns(groups, places[field.name], field.dtype)) if field.name in places else []
+        if len(columns) == len(groups):
+            found[field.name] = columns
+    known = schema.select([field.name for field in schema if field.name in found])
+    blocks = [
+        BlockStatistics(group.num_rows or 0, tuple((name, found[name][number]) for name in known.names))
+        for number, group in enumerate(groups)
+    ]
+    return known, StatisticsTable.of(known, blocks)
+
+
+def _columns(groups: list[Any], place: int, dtype: DataType) -> Iterator[ColumnStatistics]:
+    """Statistics of a column in row groups; fewer if one of them does not have the number of NULLs."""
+    for group in groups:
+        meta = group.columns[place].meta
+        stored = meta and meta.statistics
+        if not stored or stored.null_count is None:
+            return
+        low, high = (_bound(meta.type, one, dtype) for one in _bounds(meta.type, stored))
+        if low is None or high is None:
+            low = high = None
+        # Writers leave NaN out of the bounds without a mark.
+        is_float = domain_of(dtype) is Domain.FLOAT
+        yield ColumnStatistics(dtype, group.num_rows or 0, stored.null_count, low, high, exact=False, has_nan=is_float)
+
+
+def _bounds(kind: int, stored: Any) -> tuple[bytes | None, bytes | None]:
+    """Stored bounds. The old fields are in the order of signed bytes, so they are useless for strings."""
+    if stored.min_value is None and stored.max_value is None and kind in _NUMBERS:
+        return stored.min, stored.max
+    return stored.min_value, stored.max_value
+
+
+def _bound(kind: int, stored: bytes | None, dtype: DataType) -> DomainValue | None:
+    """Bound in the column's domain. A cut string is not valid text, but its bytes are still a bound."""
+    if stored is None:
+        return None
+    if isinstance(dtype, DecimalType):
+        whole = int.from_bytes(stored, "big" if kind == FIXED_BYTES else "little", signed=True)
+        return whole if abs(whole) < 1 << 63 else None
+    if kind == BYTE_ARRAY:
+        return stored
+    form = _NUMBERS.get(kind)
+    if form is None or len(stored) != struct.calcsize(form):
+        return None
+    (value,) = struct.unpack(form, stored)
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    return int(value)

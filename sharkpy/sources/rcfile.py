@@ -18,30 +18,28 @@ import pyarrow as pa
 
 from sharkpy.base.errors import SourceError
 from sharkpy.sources.arrow import Array
-from sharkpy.sources.columns import row_count_batch
-from sharkpy.sources.failures import io_error
-from sharkpy.sources.file_bytes import FileBytes
+from sharkpy.sources.binary_values import FileBytes, IntArray, read_text, read_vlong, write_text, write_vlong
+from sharkpy.sources.column_conversion import row_count_batch
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, HadoopCodec, codec_of_class
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import check_unchanged
-from sharkpy.sources.mapped_file import mapped
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.output_file import output_file
+from sharkpy.sources.new_files import output_file
+from sharkpy.sources.open_files import check_unchanged, mapped
 from sharkpy.sources.rcfile_cells import CellFormat, Cells, cell_format
 from sharkpy.sources.sequence_file import (
     MOST_BYTES,
+    SYNC_BYTES,
+    SYNC_ESCAPE,
     byte_ranges,
     cut_off,
     decompressed,
+    full_class,
     read_sync,
     run_place,
     skip_metadata,
     synced_runs,
 )
-from sharkpy.sources.sequence_file_writer import SYNC_BYTES, SYNC_ESCAPE, full_class
-from sharkpy.sources.source import Properties
-from sharkpy.sources.split import Split
-from sharkpy.sources.writables import IntArray, read_text, read_vlong, write_text, write_vlong
+from sharkpy.sources.source import Properties, ReadMetrics, Split
 from sharkpy.values.types import Schema, arrow_schema
 
 _MAGIC, _OLD_MAGIC = b"RCF", b"SEQ"

@@ -10,15 +10,13 @@ import pyarrow as pa
 
 from sharkpy.catalog.hive_formats import COLUMNAR, SERDE_KEY
 from sharkpy.sources.arrow import Array, column_type, pc
-from sharkpy.sources.escapes import hide
-from sharkpy.sources.lazy_binary import decode_content, encode_content
-from sharkpy.sources.lenient import lenient
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.source import Properties
-from sharkpy.sources.text_fields import FieldReader
+from sharkpy.sources.binary_values import IntArray, vlongs_at
+from sharkpy.sources.lenient_conversion import lenient
+from sharkpy.sources.rows.lazy_binary import decode_content, encode_content
+from sharkpy.sources.source import Properties, ReadMetrics
+from sharkpy.sources.text_fields import FieldReader, hide_escapes
 from sharkpy.sources.text_format import TextFormat, text_format
 from sharkpy.sources.text_write import to_text
-from sharkpy.sources.writables import IntArray, vlongs_at
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
@@ -94,7 +92,7 @@ class TextCells:
             texts = [valid_utf8(cell) for cell in cells.as_binary().to_pylist()]
             cells = Cells.of(pa.array(texts, pa.binary()))
             content = cells.content
-        hidden_content, hidden = hide(content, self.layout)
+        hidden_content, hidden = hide_escapes(content, self.layout)
         raw = Cells(hidden_content, cells.lengths).as_binary()
         return FieldReader(self.layout, hidden, metrics).read(raw, dtype)
 

@@ -1,20 +1,39 @@
-"""Data files below remote locations: of tables' folders, of paths, and of patterns."""
+"""Data files below remote locations: of tables' folders, of Hive partitions, of paths, and of patterns.
+
+A request lists a page of objects, whether it has one or a thousand. So Hive partitions with few objects each are best
+listed by the folder that holds them all. A store that lists by name is listed in parallel ranges of names, which skip
+objects between the wanted folders. Other stores are listed by one list, given up once lists of each folder would be
+faster.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SourceError
-from sharkpy.sources.folders.generations import is_hidden_name, visible_of
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import Table
+from sharkpy.sources.folders.generations import Generation, is_hidden_name, visible_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
-from sharkpy.sources.folders.remote_listing import data_file, parts_below, written_folder
+from sharkpy.sources.folders.remote_listing import (
+    RemoteListing,
+    data_file,
+    is_gone,
+    is_listed,
+    parts_below,
+    visible_in,
+    written_folder,
+)
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.open_files import store_for_access
+from sharkpy.sources.parallel_requests import AT_ONCE, parallel_map
 from sharkpy.sources.path_pattern import SIGNS, PathPattern
-from sharkpy.sources.storage.listed import LISTED, counted
+from sharkpy.sources.storage.meter import LISTED, counted
+from sharkpy.sources.storage.store import ObjectFacts, Store
 
 
 def remote_files(location: str, access_id: str, newest: int | None = None) -> list[DataFile]:
@@ -23,7 +42,7 @@ def remote_files(location: str, access_id: str, newest: int | None = None) -> li
 
     SourceError 58P01 if nothing is there.
     """
-    return RemoteFolder(location, store_with(location, access_id), access_id).files(lambda: newest)
+    return RemoteFolder(location, store_for_access(location, access_id), access_id).files(lambda: newest)
 
 
 def visible_files(files: Sequence[DataFile], folder: str, newest: int | None = None) -> list[DataFile]:
@@ -41,7 +60,7 @@ def files_below(location: str, access_id: str) -> list[DataFile]:
 
 def files_and_manifests(location: str, access_id: str) -> tuple[list[DataFile], list[DataFile]]:
     """Data files below a location, by path; and manifests, each as a file in the folder whose rows it lists."""
-    store = store_with(location, access_id)
+    store = store_for_access(location, access_id)
     files, manifests = list[DataFile](), list[DataFile]()
     for facts in counted(store.list(location)) if store.traits.lists else ():
         if (file := data_file(facts, location, access_id)) is not None:
@@ -55,12 +74,12 @@ def files_and_manifests(location: str, access_id: str) -> tuple[list[DataFile], 
 
 def is_file(location: str, access_id: str) -> bool:
     """True if there is an object with exactly this name."""
-    return store_with(location, access_id).stat(location) is not None
+    return store_for_access(location, access_id).stat(location) is not None
 
 
 def has_files(location: str, access_id: str) -> bool:
     """True if anything is below a location, or an object is at it. Without listings, only the object is requested."""
-    store = store_with(location, access_id)
+    store = store_for_access(location, access_id)
     if not store.traits.lists:
         return store.stat(location) is not None
     objects, folders = store.children(location)
@@ -69,7 +88,7 @@ def has_files(location: str, access_id: str) -> bool:
 
 def subfolders(folder: str, access_id: str) -> list[str]:
     """Visible subfolders of a folder, by name."""
-    objects, found = store_with(folder, access_id).children(folder.rstrip("/"))
+    objects, found = store_for_access(folder, access_id).children(folder.rstrip("/"))
     LISTED.count(len(objects) + len(found))
     return sorted(one for one in found if not is_hidden_name(uri.name_of(one)))
 
@@ -103,3 +122,155 @@ def pattern_parts(pattern: str) -> tuple[str, str]:
     if folder.endswith(("/", ":")):
         raise BindError(f'"{uri.redacted(pattern)}" has a pattern for its bucket', sqlstate="42602")
     return folder, names
+
+
+def remote_partition_files(
+    table: Table, partitions: Iterable[HivePartition], access: Callable[[str], str]
+) -> Mapping[str, list[DataFile]]:
+    """Data files of a table's Hive partitions in remote folders, by the partitions' names. A missing folder has none.
+
+    Folders below the table's own are listed together. Other locations, which may be files, are listed each by itself.
+    """
+    home = table.location or ""
+    is_far = uri.is_remote(home)
+    remote = [(one, one.folder(table)) for one in partitions if is_far or one.location is not None]
+    remote = [(one, folder) for one, folder in remote if uri.is_remote(folder)]
+    found = dict[str, list[DataFile]]()
+    below = [(one, folder) for one, folder in remote if folder == uri.join(home, one.name)]
+    if below and store_for_access(home, access_id := access(home)).traits.lists:
+        newest = {folder: one.newest for one, folder in below}
+        files = files_in_folders(newest, access_id)
+        found = {one.name: files[folder] for one, folder in below}
+    apart = [(one, folder) for one, folder in remote if one.name not in found]
+    asked = parallel_map(lambda pair: _files_at(pair[1], access(pair[1]), pair[0].newest), apart)
+    return found | {one.name: files for (one, _), files in zip(apart, asked, strict=True)}
+
+
+def files_in_folders(newest: Mapping[str, int | None], access_id: str) -> dict[str, list[DataFile]]:
+    """Visible data files in each of some folders of one store, up to the generation given for each."""
+    visible = visible_in_folders(newest, access_id)
+    return {folder: [file for _, files in found for file in files] for folder, found in visible.items()}
+
+
+def visible_in_folders(
+    newest: Mapping[str, int | None], access_id: str
+) -> dict[str, list[tuple[Generation, list[DataFile]]]]:
+    """`files_in_folders`, with the generations of the files."""
+    folders = list(newest)
+    store = store_for_access(folders[0], access_id)
+    objects = objects_in_folders(store, folders, lambda facts, folder: facts if is_listed(facts, folder) else None)
+    # Objects are released as soon as possible: thousands of folders have many of them.
+    listings = [RemoteListing.of(objects.pop(folder, ()), folder, access_id) for folder in folders]
+    try:
+        visible = visible_in(list(zip(listings, newest.values(), strict=True)), store, access_id)
+    except SourceError as error:
+        if not is_gone(error):
+            raise
+        # Some were removed after the listing: list each folder again by itself.
+        homes = [RemoteFolder(folder, store, access_id) for folder in folders]
+        visible = parallel_map(lambda home: home.visible(newest[home.location]), homes)
+    return dict(zip(folders, visible, strict=True))
+
+
+def _files_at(folder: str, access_id: str, newest: int | None) -> list[DataFile]:
+    try:
+        return remote_files(folder, access_id, newest)
+    except SourceError as error:
+        if error.sqlstate != "58P01" or "there is no bucket" in error.message:
+            raise
+        return []
+
+
+T = TypeVar("T")
+Keep = Callable[[ObjectFacts, str], T | None]
+"""Converts an object below a folder; None to leave it out."""
+_LISTS = 64
+"""Most folders that are listed one by one; number of ranges for more."""
+_PAGE = 1000
+"""Objects in one page of a list."""
+_LAST = "\U0010ffff"
+"""Sorts after all other names."""
+
+
+def objects_in_folders(store: Store, folders: Sequence[str], keep: Keep[T]) -> dict[str, list[T]]:
+    """Results of `keep` for the objects below each of some folders, at any depth and in any order.
+
+    No folder may be in another one. Folders without results may be left out.
+    """
+    ordered = sorted(folders, key=lambda folder: f"{folder}/")
+    if len(ordered) > _LISTS:
+        if store.traits.is_sorted:
+            return _joined(parallel_map(lambda run: _kept(_between(store, run), keep), _runs(ordered)))
+        if (found := _listed_together(store, ordered, keep)) is not None:
+            return found
+    return _joined(parallel_map(lambda folder: _kept(_in_one(store, folder), keep), ordered))
+
+
+def _in_one(store: Store, folder: str) -> Iterator[tuple[str, ObjectFacts]]:
+    return ((folder, facts) for facts in store.list(folder))
+
+
+def _between(store: Store, folders: Sequence[str]) -> Iterator[tuple[str, ObjectFacts]]:
+    """Objects below folders in the order of names, in a store that lists by name."""
+    home, ends = _folder_of_all(folders), [f"{folder}/{_LAST}" for folder in folders]
+    place = strays = 0
+    while place < len(folders):
+        for facts in store.list(home, after=f"{folders[place]}/", until=ends[-1]):
+            while facts.path > ends[place]:
+                place += 1
+            if facts.path.startswith(f"{folders[place]}/"):
+                strays = 0
+                yield folders[place], facts
+            elif (strays := strays + 1) == _PAGE:
+                # Many unwanted objects may follow: begin the next list after them.
+                strays = 0
+                break
+        else:
+            return
+
+
+def _listed_together(store: Store, folders: Sequence[str], keep: Keep[T]) -> dict[str, list[T]] | None:
+    """Results from one list of the folder that holds all folders.
+
+    None once that list has more pages than lists of each folder would take, with as many lists at a time as allowed.
+    """
+    depth = folders[0].count("/") + 1
+    if any(folder.count("/") + 1 != depth for folder in folders):
+        return None
+    found = {folder: list[T]() for folder in folders}
+    most = len(folders) * _PAGE // AT_ONCE
+    for number, facts in enumerate(counted(store.list(_folder_of_all(folders)))):
+        if number == most:
+            return None
+        folder = "/".join(facts.path.split("/", depth)[:depth])
+        if folder in found and (kept := keep(facts, folder)) is not None:
+            found[folder].append(kept)
+    return found
+
+
+def _folder_of_all(folders: Sequence[str]) -> str:
+    """Folder that holds all of several folders."""
+    first, last = min(folders), max(folders)
+    if first == last:
+        return first
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    start = "".join(one for one, _ in same)
+    return start[: start.rindex("/")]
+
+
+def _runs(folders: Sequence[str]) -> list[Sequence[str]]:
+    """Runs of neighbouring folders, as many as there will be lists, of nearly equal length."""
+    bounds = [len(folders) * number // _LISTS for number in range(_LISTS + 1)]
+    return [folders[start:end] for start, end in itertools.pairwise(bounds)]
+
+
+def _kept(objects: Iterable[tuple[str, ObjectFacts]], keep: Keep[T]) -> dict[str, list[T]]:
+    found: dict[str, list[T]] = {}
+    for folder, facts in counted(objects):
+        if (kept := keep(facts, folder)) is not None:
+            found.setdefault(folder, []).append(kept)
+    return found
+
+
+def _joined(parts: Iterable[dict[str, list[T]]]) -> dict[str, list[T]]:
+    return {folder: kept for part in parts for folder, kept in part.items()}

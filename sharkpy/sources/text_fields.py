@@ -1,4 +1,7 @@
-"""Raw text fields to typed columns: NULL texts, escapes, nesting by levels of separators."""
+"""Raw text fields to typed columns: NULL texts, escapes, nesting by levels of separators.
+
+Escaped characters are replaced by bytes that UTF-8 never uses while lines are split into fields.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,19 @@ import datetime
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
-from sharkpy.sources.escapes import Hidden
-from sharkpy.sources.lenient import lenient
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.text_format import TextFormat
-from sharkpy.sources.zoned_times import zoned_times
+from sharkpy.sources.lenient_conversion import lenient, zoned_times
+from sharkpy.sources.source import ReadMetrics
+from sharkpy.sources.text_format import CARRIAGE_RETURN, NEWLINE, TextFormat
 from sharkpy.values.types import TIMESTAMP, ArrayType, DataType, MapType, StructType, is_nested, is_string
+
+if TYPE_CHECKING:
+    pass
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -28,7 +32,7 @@ class FieldReader:
     """Converts raw fields (binary arrays, NULL if a line is too short) to columns."""
 
     layout: TextFormat
-    hidden: Hidden
+    hidden: HiddenEscapes
     metrics: ReadMetrics
 
     def read(self, raw: Array, dtype: DataType, rows: Numbers | None = None) -> Array:
@@ -66,7 +70,7 @@ class FieldReader:
         text = pc.cast(self.hidden.reveal(raw) if self.hidden else raw, pa.string())
         column = lenient(text, dtype)
         if dtype == TIMESTAMP:
-            column = with_other_times(text, column, self.layout)
+            column = with_other_time_formats(text, column, self.layout)
         if not is_string(dtype) and column.null_count > text.null_count:
             empty = pc.sum(pc.equal(text, ""), min_count=0).as_py()
             self.metrics.malformed_fields += column.null_count - text.null_count - empty
@@ -113,7 +117,7 @@ class FieldReader:
         )
 
 
-def with_other_times(text: Array, found: Array, layout: TextFormat) -> Array:
+def with_other_time_formats(text: Array, found: Array, layout: TextFormat) -> Array:
     """Fill the NULLs of TIMESTAMPs from texts with a time zone, if `layout` has a zone for them, and by the layout's
     formats.
     """
@@ -164,3 +168,87 @@ def _first_of_duplicates(entries: Array) -> Array:
 
 def is_nested_arrow(arrow_type: pa.DataType) -> bool:
     return bool(pa.types.is_nested(arrow_type))
+
+
+_SPARE_BYTES = (0xC0, 0xC1, *range(0xF5, 0x100))
+"""Bytes that are never part of valid UTF-8, so never in the (validated) data."""
+_MOST_HIDDEN = 11
+"""Most escaped characters with a byte of their own; two bytes remain for line ends inside rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenEscapes:
+    """Substitutions made by `hide`. In values, `escape` is dropped (None: it did not occur), then `restores` are
+    undone.
+
+    `null` is the NULL text in its form in the data.
+    """
+
+    escape: int | None
+    restores: tuple[tuple[int, int], ...]
+    null: bytes
+
+    def __bool__(self) -> bool:
+        return self.escape is not None or bool(self.restores)
+
+    def reveal(self, raw: Array) -> Array:
+        """Field values (binary) without escapes."""
+        if self.escape is not None:
+            raw = pc.replace_substring(raw, bytes([self.escape]), b"")
+        for spare, original in self.restores:
+            raw = pc.replace_substring(raw, bytes([spare]), bytes([original]))
+        return raw
+
+
+def hide_escapes(data: bytes, layout: TextFormat) -> tuple[bytes, HiddenEscapes]:
+    """`data` (valid UTF-8), changed so that every line feed ends a line and every separator ends a field.
+
+    An escape before `n` or `r` means a line feed or carriage return, as Hive writes them.
+    """
+    restores: list[tuple[int, int]] = []
+    spares = iter(_SPARE_BYTES)
+    null = layout.null
+    if layout.line != NEWLINE:
+        for byte in (NEWLINE, CARRIAGE_RETURN):
+            if bytes([byte]) in data:
+                spare = next(spares)
+                restores.append((spare, byte))
+                data = data.replace(bytes([byte]), bytes([spare]))
+        data = data.replace(bytes([layout.line]), b"\n")
+    escape = layout.escape
+    if escape is None or bytes([escape]) not in data:
+        return data, HiddenEscapes(None, tuple(restores), null)
+    hidden = {ord("n"): NEWLINE, ord("r"): CARRIAGE_RETURN}
+    hidden |= {byte: byte for byte in (*layout.separators, escape)}
+    if len(hidden) > _MOST_HIDDEN:
+        # There are fewer unused bytes than separators of the extended nesting: only escaped ones get a byte.
+        hidden = {byte: meaning for byte, meaning in hidden.items() if bytes([escape, byte]) in data}
+    table = bytearray(256)
+    for byte, meaning in hidden.items():
+        table[byte] = next(spares)
+        restores.append((table[byte], meaning))
+    data = _replace_escaped(data, escape, table)
+    present = tuple(item for item in restores if bytes([item[0]]) in data)
+    return data, HiddenEscapes(escape, present, _replace_escaped(null, escape, table))
+
+
+def _replace_escaped(data: bytes, escape: int, table: bytearray) -> bytes:
+    """Replace bytes after an active escape by `table`; an escape at the end of a line becomes a plain character."""
+    import numpy as np
+
+    buffer = np.frombuffer(data + b"\n", dtype=np.uint8).copy()
+    places = np.flatnonzero(buffer == escape)
+    if not len(places):
+        return data
+    indices = np.arange(len(places))
+    is_start = np.concatenate(([True], np.diff(places) != 1))
+    run_start = np.maximum.accumulate(np.where(is_start, indices, 0))
+    leading = places[(indices - run_start) % 2 == 0]
+    follows = buffer[leading + 1]
+    at_end = (follows == NEWLINE) | (follows == CARRIAGE_RETURN)
+    lookup = np.frombuffer(bytes(table), dtype=np.uint8)
+    active = leading[~at_end]
+    replacement = lookup[buffer[active + 1]]
+    buffer[active + 1] = np.where(replacement != 0, replacement, buffer[active + 1])
+    buffer[leading[at_end]] = lookup[escape]
+    return buffer[:-1].tobytes()

@@ -15,15 +15,15 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import Insert, OnBadRow
 from sharkpy.plan.expr import Alias, ColumnRef
 from sharkpy.plan.logical import Project, Scan
-from sharkpy.sources.bad_rows.records import BYTES, COLUMNS, FORMATS, RECORD, bad_splits
 from sharkpy.sources.csv_files.options import PERMISSIVE, csv_options
+from sharkpy.sources.malformed_records import BYTES, COLUMNS, FORMATS, RECORD, malformed_record_splits
 from sharkpy.streaming.row_tables import check_fits, found_or_made, types_of
 from sharkpy.values.types import BINARY, Schema
 
 if TYPE_CHECKING:
     from sharkpy.execution.commands.insert import BadRows
     from sharkpy.execution.tables.snapshot import QuerySnapshot
-    from sharkpy.sources.split import Split
+    from sharkpy.sources.source import Split
 
 _SCHEMA = Schema(tuple(field for field in COLUMNS if field.name != BYTES))
 """Columns of a table for bad rows; `record` may be BINARY."""
@@ -70,7 +70,7 @@ def _insert(table: Table, streams: Sequence[Table], snapshot: QuerySnapshot) -> 
         place = source.place if source is not None and source.kind == SOCKET.name else ""
         given = snapshot.scan_source(stream)
         assert isinstance(given, Sequence)  # a stream is neither cached nor partitioned
-        splits += bad_splits(given, stream.qualified_name, stream.schema, place)
+        splits += malformed_record_splits(given, stream.qualified_name, stream.schema, place)
     snapshot.give_splits(found, splits)
     columns = {field.name: ColumnRef(number, field.name, field.dtype) for number, field in enumerate(COLUMNS)}
     scan = Scan(found, tuple(columns.values()), COLUMNS.names)

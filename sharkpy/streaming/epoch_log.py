@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sharkpy.catalog.continuous_query import Position, position_from_numbers, position_to_numbers
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 
 _TOTALS = "totals"
 _LAST_BYTES = 1 << 14

@@ -25,7 +25,7 @@ from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.plan.commands import Insert, MultiInsert, StateInserts, queries_of
 from sharkpy.plan.logical import Scan
-from sharkpy.sources.bad_rows.judged import COUNTED, SKIPPED
+from sharkpy.sources.malformed_rows import COUNTED, SKIPPED
 from sharkpy.streaming import steps
 from sharkpy.streaming.bad_rows import skipped_rows
 from sharkpy.streaming.closed_windows import tell_closed

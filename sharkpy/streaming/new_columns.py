@@ -11,8 +11,8 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.stream_kinds import ADD, FORMATS, NEW_COLUMNS, STOP, new_columns_of
 from sharkpy.execution.commands.storage import stored_type
-from sharkpy.sources.json_keys import MOST_KEYS, common_type
-from sharkpy.sources.other_columns import OtherColumn, other_columns
+from sharkpy.sources.json_columns import MOST_KEYS, common_type
+from sharkpy.sources.undeclared_columns import AdditionalColumn, additional_columns
 from sharkpy.values.type_parser import type_text
 from sharkpy.values.types import DataType, Field, Schema
 
@@ -40,7 +40,7 @@ def settle_new_columns(stream: Table, files: Sequence[DataFile], catalog: Catalo
     for file in files:
         check_cancelled()
         computed = {one.name for one in stream.computed}
-        found = [one for one in other_columns(file, stream.schema, stream.storage) if one.name not in computed]
+        found = [one for one in additional_columns(file, stream.schema, stream.storage) if one.name not in computed]
         if found and policy == STOP:
             raise _stopped(stream, file, found)
         _check_added(stream, file, found, added)
@@ -62,7 +62,7 @@ def _common(known: DataType | None, dtype: DataType, stream: Table) -> DataType:
     return common_type(known, dtype) if stream.storage.name == "json" else known
 
 
-def _check_added(stream: Table, file: DataFile, found: Sequence[OtherColumn], added: Iterable[str]) -> None:
+def _check_added(stream: Table, file: DataFile, found: Sequence[AdditionalColumn], added: Iterable[str]) -> None:
     hint = f"ALTER TABLE … SET TBLPROPERTIES ('{NEW_COLUMNS}' = 'ignore') leaves new columns out; then RESUME"
     what = f'columns of "{file.path}" cannot be added to the stream {stream.qualified_name}'
     for one in found:
@@ -72,7 +72,7 @@ def _check_added(stream: Table, file: DataFile, found: Sequence[OtherColumn], ad
         raise BindError(f"{what}: there are more than {MOST_KEYS} new ones", hint=hint, sqlstate="54011")
 
 
-def _stopped(stream: Table, file: DataFile, found: Sequence[OtherColumn]) -> BindError:
+def _stopped(stream: Table, file: DataFile, found: Sequence[AdditionalColumn]) -> BindError:
     names = ", ".join(one.name for one in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     columns = ", ".join(f"`{one.name}` {type_text(stored_type(one.dtype))}" for one in found[:_SHOWN])

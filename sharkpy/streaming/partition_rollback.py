@@ -113,7 +113,7 @@ class PartitionRollback(QuietWrite):
 
     def _place(self, one: HivePartition, changes: PartitionChanges) -> None:
         staged = uri.join(self.staging, self._staged_name(one))
-        placed = folder_at(one.folder(self.table), self.session).place_behind(staged, one.newest, True)
+        placed = folder_at(one.folder(self.table), self.session).place_after(staged, one.newest, True)
         self.placed[one.name] = placed
         changes.alter(one, replace(one, newest=placed.number))
 

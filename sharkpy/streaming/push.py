@@ -12,7 +12,7 @@ from sharkpy.catalog.stream_kinds import MAX_BYTES, PROGRAM
 from sharkpy.columnar.block_folders import used_bytes
 from sharkpy.ml.tables.declared_columns import DeclaredColumns
 from sharkpy.ml.tables.given_data import given_rows
-from sharkpy.sources.registry import source
+from sharkpy.sources.formats import source
 from sharkpy.streaming.sources.spool import spool_file
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from sharkpy.catalog import hive_formats
 from sharkpy.catalog.hive_formats import CONTAINERS, FORMATS, LAZY_BINARY, LAZY_SIMPLE
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.sources.registry import SOURCES
+from sharkpy.sources.formats import SOURCES
 
 
 def test_every_format_has_a_source() -> None:

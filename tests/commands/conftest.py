@@ -16,8 +16,8 @@ from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.commands import Command, CreateTable, Insert
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Given
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.registry import source
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema, from_arrow
 

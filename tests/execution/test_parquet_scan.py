@@ -21,9 +21,9 @@ from sharkpy.base.errors import SharkError
 from sharkpy.execution.tasks.inputs import ParquetScan, Relation, TaskData, TaskMetrics, open_input, registered_inputs
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.physical.stage_program import FileColumns, TaskInput
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import DataFile, list_data_files
-from sharkpy.sources.registry import source
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema, from_arrow
 from tests.sources.test_round_trip import VALUES

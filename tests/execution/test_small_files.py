@@ -24,12 +24,11 @@ from sharkpy.execution.tasks.task import task_batches
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.physical.sinks import ResultSink
 from sharkpy.physical.stage_program import FileColumns, StageProgram, TaskInput
-from sharkpy.sources import read_split
-from sharkpy.sources.bad_rows.judged import COUNTED, SKIPPED, judged_splits
+from sharkpy.sources import split_rows
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.registry import source
-from sharkpy.sources.split import Split
+from sharkpy.sources.malformed_rows import COUNTED, SKIPPED, validated_splits
+from sharkpy.sources.source import ReadMetrics, Split
 from sharkpy.values.types import BIGINT, STRING, Field, Schema, arrow_schema
 
 SCHEMA = Schema((Field("n", BIGINT), Field("s", STRING)))
@@ -65,13 +64,13 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.Duck
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Split]:
     """Splits that were read."""
     found: list[Split] = []
-    original = read_split.read_split
+    original = split_rows.read_split
 
     def noted(split: Split, *arguments: object) -> Iterator[pa.RecordBatch]:
         found.append(split)
         return original(split, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(read_split, "read_split", noted)
+    monkeypatch.setattr(split_rows, "read_split", noted)
     return found
 
 
@@ -86,7 +85,7 @@ def put(folder: Path, name: str, lines: Sequence[str] = LINES, age: float = 3600
 
 def splits(folder: Path, how: str | None = COUNTED) -> list[Split]:
     found = source("json").splits(list_data_files(str(folder)), SCHEMA, (), 1 << 20)
-    return found if how is None else judged_splits(found, how)
+    return found if how is None else validated_splits(found, how)
 
 
 def data(found: Sequence[Split]) -> TaskData:
@@ -194,14 +193,14 @@ def test_errors_of_files_are_told(
 def test_reading_ends_with_the_statement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b"):
         put(tmp_path / "in", name)
-    statement, original, begun = Cancellation(), read_split.read_split, list[Split]()
+    statement, original, begun = Cancellation(), split_rows.read_split, list[Split]()
 
     def cancelling(split: Split, *arguments: object) -> Iterator[pa.RecordBatch]:
         begun.append(split)
         statement.cancel()
         return original(split, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(read_split, "read_split", cancelling)
+    monkeypatch.setattr(split_rows, "read_split", cancelling)
     metrics = TaskMetrics()
     with pytest.raises(CancelledError), statement.active():
         small_tables(JOIN, data(splits(tmp_path / "in")), metrics)

@@ -11,7 +11,7 @@ import pytest
 
 import sharkpy
 from sharkpy.execution.tables.split_groups import split_groups
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 
 FILES = 100
 

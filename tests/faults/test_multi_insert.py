@@ -14,7 +14,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import SharkError
 from sharkpy.catalog.database_file import CatalogFile
-from sharkpy.sources import folder_swap
+from sharkpy.sources import plain_folders
 from tests.children import status_of
 from tests.faults.disk import used
 from tests.faults.nth_write import nth_write_fails
@@ -126,11 +126,11 @@ CHILD = """
     import os, sys, threading
     from pathlib import Path
     import sharkpy
-    from sharkpy.sources import folder_swap
+    from sharkpy.sources import plain_folders
     from sharkpy.execution.commands.writes import directory
     from tests.faults.test_multi_insert import LASTING, session, statement
     folder, last = Path(sys.argv[1]), int(sys.argv[2])
-    count, swap = 0, folder_swap.swap
+    count, swap = 0, plain_folders.swap
 
     def step(name):
         global count
@@ -250,11 +250,11 @@ def test_snapshots_beside_writers_and_drops(tmp_path: Path) -> None:
 
 
 def test_folders_change_places_without_exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_swap, "_renameat2", lambda: None)
+    monkeypatch.setattr(plain_folders, "_renameat2", lambda: None)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / name).touch()
-    folder_swap.swap(str(tmp_path / "a"), str(tmp_path / "b"))
+    plain_folders.swap(str(tmp_path / "a"), str(tmp_path / "b"))
     assert os.listdir(tmp_path / "a") == ["b"]
     assert os.listdir(tmp_path / "b") == ["a"]
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]

@@ -23,7 +23,7 @@ from sharkpy.base.errors import ExecutionError, NotAllowedError, SharkError, Tab
 from sharkpy.base.uri import Locations
 from sharkpy.catalog.unfinished_writes import UnfinishedWrites
 from sharkpy.execution.restrictions import Restrictions
-from sharkpy.sources.lake.staging import new_lake_staging
+from sharkpy.sources.lake.lake_table import new_lake_staging
 from tests.lake.buckets import new_place, others_options
 from tests.lake.tables import rows, run
 from tests.storage.fault_proxy import FaultProxy, Rule

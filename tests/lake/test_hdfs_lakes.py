@@ -24,11 +24,11 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 
 import sharkpy
 from sharkpy.base.errors import ExecutionError
-from sharkpy.sources.lake.delta import place as delta_place
-from sharkpy.sources.lake.delta.place import DeltaPlace
-from sharkpy.sources.lake.iceberg.files import Finding, LakeIO, finding
-from sharkpy.sources.lake.lake_reach import LakeReach
-from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.lake import delta_log as delta_place
+from sharkpy.sources.lake.delta_log import DeltaFolder
+from sharkpy.sources.lake.iceberg.metadata_files import FileContext, LakeIO, file_context
+from sharkpy.sources.lake.lake_format import LakeReach
+from sharkpy.sources.parallel_requests import parallel_map
 from tests.hadoop import HadoopCluster
 from tests.lake import test_bucket_writes as contract
 from tests.lake.tables import rows, run
@@ -87,7 +87,7 @@ def test_tables(
 def test_of_writers_at_once_each_counts(context: sharkpy.SharkContext, place: str, form: str) -> None:
     t = contract.table(context, place, form, "k INT")
     sessions = [context.new_session() for _ in range(4)]
-    side_by_side(
+    parallel_map(
         lambda numbered: run(numbered[1], f"INSERT INTO {t} VALUES ({numbered[0]})"), list(enumerate(sessions))
     )
     assert rows(context, f"SELECT k FROM {t} ORDER BY k") == [(0,), (1,), (2,), (3,)]
@@ -108,7 +108,7 @@ def test_deletes_of_iceberg_are_honoured(
     reach = LakeReach(lambda: context.conf, lambda location, _: context.catalog.named_access_id(location))
     uri = f"sqlite:///{context.catalog.state_dir}/iceberg.sqlite"
     implementation = f"{LakeIO.__module__}.{LakeIO.__name__}"
-    with finding(Finding(reach, place)):
+    with file_context(FileContext(reach, place)):
         other = load_catalog("default", type="sql", uri=uri, **{"py-io-impl": implementation})
         table = other.load_table(f"default.{t}")
         add_deletes(
@@ -148,9 +148,9 @@ def test_a_name_node_that_stands_still_in_a_commit(
     """The statement reports if the rows are committed, or that this is unknown; other threads run meanwhile."""
     seconds: list[float] = []
     t = contract.table(context, place, "DELTA", "k INT")
-    changed, node = DeltaPlace.changed, hdfs.processes["namenode"]
+    changed, node = DeltaFolder.changed, hdfs.processes["namenode"]
 
-    def stands_still(self: DeltaPlace, call: Callable[[], Any]) -> Any:
+    def stands_still(self: DeltaFolder, call: Callable[[], Any]) -> Any:
         node.suspend()
         threading.Timer(5, node.resume).start()
         begun = time.monotonic()
@@ -160,7 +160,7 @@ def test_a_name_node_that_stands_still_in_a_commit(
             seconds.append(time.monotonic() - begun)
 
     with monkeypatch.context() as patch:
-        patch.setattr(DeltaPlace, "changed", stands_still)
+        patch.setattr(DeltaFolder, "changed", stands_still)
         patch.setattr(delta_place, "_MOST_SECONDS", 1.0)
         try:
             run(context, f"INSERT INTO {t} VALUES (1)")

@@ -39,8 +39,7 @@ from pyroaring import BitMap64
 
 import sharkpy
 from sharkpy.base.errors import ResourceError, SharkError, SourceError
-from sharkpy.sources.lake.equal_rows import EqualRows
-from sharkpy.sources.lake.roaring import bitmap_positions
+from sharkpy.sources.lake.deleted_rows import EqualRows, bitmap_positions
 from tests.lake.tables import rows, run
 
 

@@ -22,8 +22,7 @@ from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.lake.iceberg.catalogs import IcebergCatalogs
-from sharkpy.sources.lake.lake_format import LakeHome
-from sharkpy.sources.lake.lake_reach import LakeReach
+from sharkpy.sources.lake.lake_format import LakeHome, LakeReach
 from sharkpy.values.types import Schema
 from tests.lake.tables import own_catalog, rows, run
 

@@ -19,7 +19,7 @@ import sharkpy
 from sharkpy.base.errors import SharkError, TableChangedError
 from sharkpy.catalog.lake_tables import Replaced
 from sharkpy.execution.commands.writes.lake_write import LakeWrite
-from sharkpy.sources.lake.iceberg import commits
+from sharkpy.sources.lake.iceberg import manifests
 from sharkpy.sources.lake.lake_table import LakeTable
 from tests.lake.tables import check_writers_meet, own_catalog, rows, run
 
@@ -84,7 +84,7 @@ def test_a_failed_query_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_commit_that_was_told_to_have_failed_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit, calls = commits._commit, []
+    commit, calls = manifests._commit, []
 
     def told_to_fail(handle: Any, files: Any, mark: str, *, replaced: Replaced) -> None:
         calls.append(mark)
@@ -93,7 +93,7 @@ def test_a_commit_that_was_told_to_have_failed_counts_once(tmp_path: Path, monke
 
     with sharkpy.connect(warehouse=tmp_path) as context:
         run(context, "CREATE TABLE t (a INT) STORED BY ICEBERG")
-        monkeypatch.setattr(commits, "_commit", told_to_fail)
+        monkeypatch.setattr(manifests, "_commit", told_to_fail)
         run(context, "INSERT INTO t VALUES (1)")
         assert len(calls) == 1
         assert rows(context, "SELECT * FROM t") == [(1,)]
@@ -114,8 +114,8 @@ def test_the_last_try_may_have_been_the_one(monkeypatch: pytest.MonkeyPatch, has
     handle.refresh = lambda: handle
     handle.schema = lambda: SimpleNamespace(schema_id=0)
     handle.spec = lambda: SimpleNamespace(spec_id=0)
-    monkeypatch.setattr(commits, "_TRIES", 1)
-    monkeypatch.setattr(commits, "_commit", lambda _handle, _files, mark, **_: (marks.append(mark), fail()))
+    monkeypatch.setattr(manifests, "_TRIES", 1)
+    monkeypatch.setattr(manifests, "_commit", lambda _handle, _files, mark, **_: (marks.append(mark), fail()))
     raised = nullcontext() if has_written else pytest.raises(TableChangedError, match="each time in 1 tries")
     with raised:
-        commits.commit_files(handle, [], replaced=Replaced.NOTHING, expected=1, is_unchanged=False)
+        manifests.commit_files(handle, [], replaced=Replaced.NOTHING, expected=1, is_unchanged=False)

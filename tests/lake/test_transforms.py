@@ -20,8 +20,8 @@ from pyiceberg.transforms import parse_transform
 
 from sharkpy.base.errors import ExecutionError
 from sharkpy.catalog.lake_tables import PartitionField
+from sharkpy.sources.lake.iceberg.schemas import partition_value
 from sharkpy.sources.lake.iceberg.transforms import transformed_texts
-from sharkpy.sources.lake.iceberg.values import partition_value
 from tests.examples import examples
 
 NUMBERS = st.integers(1, 1000)

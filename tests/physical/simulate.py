@@ -43,7 +43,7 @@ from sharkpy.physical.stage_program import (
 )
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Scan
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 from sharkpy.udf.connection import prepare_connection
 from sharkpy.values.types import Field, Schema, arrow_schema, from_arrow
 

@@ -26,7 +26,7 @@ from sharkpy.plan.commands import AnalyzeTable
 from sharkpy.sources import layout, staged_files
 from sharkpy.sources.folders.generations import is_folded
 from sharkpy.sources.layout import DataFile, list_data_files
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 
 MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
 FORMATS = ["STORED AS TEXTFILE", "STORED AS PARQUET", "STORED AS JSONFILE"]

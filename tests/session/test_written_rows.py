@@ -15,9 +15,9 @@ from sharkpy.base.errors import CancelledError, ResourceError, SharkError
 from sharkpy.execution.tables import versions
 from sharkpy.execution.tables.block_loading import DriverLoader
 from sharkpy.execution.tables.written_blocks import WrittenBlocks
-from sharkpy.sources import parquet, written_rows
+from sharkpy.sources import new_files, parquet
+from sharkpy.sources.new_files import WrittenRowsCache
 from sharkpy.sources.parquet import ROW_GROUP_ROWS
-from sharkpy.sources.written_rows import WrittenRows
 
 _TYPES = (
     "b BOOLEAN, y TINYINT, s SMALLINT, i INT, l BIGINT, f FLOAT, d DOUBLE, t STRING, v VARCHAR(3), c CHAR(3), "
@@ -36,7 +36,7 @@ _NUMBERS = "SELECT id FROM (SELECT explode(sequence({first}, {last})) AS id) s"
 def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         yield context
-    assert not written_rows._kept
+    assert not new_files._caches
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_many_rows_are_read_from_their_files(
 ) -> None:
     _numbers(context)
     read.clear()
-    monkeypatch.setattr(written_rows, "_MOST_BYTES", 100_000)
+    monkeypatch.setattr(new_files, "_MOST_BYTES", 100_000)
     context.sql(f"INSERT OVERWRITE TABLE t {_NUMBERS.format(first=1, last=200_000)}").close()
     assert context.sql("SELECT count(*), sum(id) FROM t").fetchall() == [(200_000, 200_000 * 200_001 // 2)]
     assert read
@@ -181,7 +181,7 @@ def test_blocks_of_many_rows_are_made_as_these_are_written(
     total = (300_000, 300_000 * 300_001 // 2)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         _numbers(context)
-        monkeypatch.setattr(written_rows, "_MOST_BYTES", room)
+        monkeypatch.setattr(new_files, "_MOST_BYTES", room)
         opened.clear()
         context.sql(f"INSERT INTO t {_NUMBERS.format(first=11, last=300_000)}").close()
         assert not opened
@@ -218,7 +218,7 @@ def test_blocks_of_buckets_are_made_as_their_rows_are_written(
     context.sql(f"CREATE TABLE t {made}").close()
     context.sql("INSERT INTO t VALUES (1)").close()
     assert context.sql("SELECT count(*) FROM t").fetchall() == [(1,)]
-    monkeypatch.setattr(written_rows, "_MOST_BYTES", 0)
+    monkeypatch.setattr(new_files, "_MOST_BYTES", 0)
     context.sql(f"INSERT INTO t {_NUMBERS.format(first=2, last=90_000)}").close()
     assert small_groups
     version = context.table_cache.version(context.catalog.table("default", "t"))
@@ -242,7 +242,7 @@ def test_blocks_that_fail_as_rows_are_written_are_made_later(
         yield from make(self, *arguments)
 
     monkeypatch.setattr(DriverLoader, "make", failing)
-    monkeypatch.setattr(written_rows, "_MOST_BYTES", 0)
+    monkeypatch.setattr(new_files, "_MOST_BYTES", 0)
     context.sql(f"INSERT INTO t {_NUMBERS.format(first=11, last=300_000)}").close()
     assert not left
     monkeypatch.undo()
@@ -258,7 +258,7 @@ def test_a_write_that_fails_half_way_leaves_no_block(
     _numbers(context)
     before = context.engine.store.usage()
     kept = sorted((tmp_path / "w" / ".sharkpy" / "blocks").rglob("*.arrow"))
-    monkeypatch.setattr(written_rows, "_MOST_BYTES", 0)
+    monkeypatch.setattr(new_files, "_MOST_BYTES", 0)
     take = WrittenBlocks.take
 
     def failing(self: WrittenBlocks, *arguments: Any) -> None:
@@ -280,7 +280,7 @@ def test_nothing_is_kept_of_a_write_that_failed(context: sharkpy.SharkContext) -
     _numbers(context)
     with pytest.raises(SharkError):
         context.sql(f"INSERT INTO t SELECT id * assert_true(id < 4000) FROM ({_NUMBERS.format(first=1, last=5000)}) s")
-    assert not written_rows._kept
+    assert not new_files._caches
     assert context.sql("SELECT count(*) FROM t").fetchall() == [(10,)]
 
 
@@ -306,8 +306,8 @@ def test_room_of_rows_that_are_not_kept_is_given_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_taker: bool, is_whole: bool
 ) -> None:
     rows, taker = pa.table({"n": [1, 2, 3]}), _Taker()
-    monkeypatch.setattr(written_rows, "_MOST_BYTES", 10 * rows.nbytes)
-    written = WrittenRows(str(tmp_path), (lambda: taker) if has_taker else None)
+    monkeypatch.setattr(new_files, "_MOST_BYTES", 10 * rows.nbytes)
+    written = WrittenRowsCache(str(tmp_path), (lambda: taker) if has_taker else None)
     try:
         path = tmp_path / "file"
         path.touch()
@@ -323,6 +323,6 @@ def test_room_of_rows_that_are_not_kept_is_given_back(
         kept = 5 * rows.slice(1).nbytes if has_taker and is_whole else 0
         assert written.has_room(10 * rows.nbytes - kept)
         assert not written.has_room(1)
-        assert (written_rows.kept_rows(str(path)) is not None) == (has_taker and is_whole)
+        assert (new_files.cached_rows(str(path)) is not None) == (has_taker and is_whole)
     finally:
         written.forget()

@@ -26,15 +26,13 @@ from sharkpy.catalog.hive_formats import COLUMNAR, LAZY_BINARY, LAZY_BINARY_COLU
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.execution.tasks.parquet_scan import parquet_query
 from sharkpy.physical.stage_program import FileColumns
-from sharkpy.sources.columns_of_files import columns_of_files
+from sharkpy.sources.formats import source
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, OUTPUT_TYPE
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.parquet import ParquetSource
-from sharkpy.sources.registry import source
-from sharkpy.sources.row_group_statistics import row_group_statistics
-from sharkpy.sources.source import Properties
-from sharkpy.sources.split import Split
+from sharkpy.sources.parquet_footer import row_group_statistics
+from sharkpy.sources.source import Properties, ReadMetrics, Split
+from sharkpy.sources.undeclared_columns import columns_of_files
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
 

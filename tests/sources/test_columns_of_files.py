@@ -17,7 +17,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import SourceError, UnsupportedError
-from sharkpy.sources.columns import conform
+from sharkpy.sources.column_conversion import conform
 from sharkpy.sources.file_types import column_type_of, wider_type
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import STRING, Field, Schema

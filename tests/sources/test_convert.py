@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sharkpy.sources.convert import convert, convert_columns
+from sharkpy.sources.column_conversion import convert, convert_columns
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema, to_arrow
 

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from sharkpy.base.errors import ConfigurationError, ExecutionError, ResourceError, SharkError, SourceError
 from sharkpy.catalog.format_options import CSV
-from sharkpy.sources import read_ahead, whole_files
+from sharkpy.sources import split_rows, text_files
 from sharkpy.sources.csv_files import chunks, reader
 from sharkpy.sources.csv_files.options import csv_options
-from sharkpy.sources.csv_files.quick import QuickReader
+from sharkpy.sources.csv_files.reader import ArrowCsvReader
+from sharkpy.sources.formats import file_suffix, source
 from sharkpy.sources.hadoop_codecs import CODECS
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.registry import file_suffix, source
+from sharkpy.sources.source import ReadMetrics
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
 from tests.examples import examples
@@ -91,13 +91,13 @@ def test_files_with_line_breaks_in_quotes_are_not_split(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [{"multiLine": "true"}, {"header": "true"}])
 def test_threads_cut_splits_where_rows_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Options) -> None:
-    monkeypatch.setattr(read_ahead, "PIECE_BYTES", 20)
+    monkeypatch.setattr(split_rows, "PIECE_BYTES", 20)
     text = "a\n" * 5 if "multiLine" in options else "a, b"
     content = "".join(f'{number},"{text}"\n' for number in range(40))
     (tmp_path / "f.csv").write_text(("x,y\n" if "header" in options else "") + content)
     schema, properties, form = schema_of("a int, b string"), tuple(options.items()), source(CSV)
     splits = form.splits(list_data_files(str(tmp_path)), schema, properties, 1 << 20)
-    parts = read_ahead.read_splits(splits, lambda split, _: form.read(split, schema, ("a",)), ReadMetrics(), 2)
+    parts = split_rows.read_splits(splits, lambda split, _: form.read(split, schema, ("a",)), ReadMetrics(), 2)
     assert [row for _, batch in parts for row in batch.column(0).to_pylist()] == list(range(40))
 
 
@@ -106,7 +106,7 @@ def test_threads_cut_splits_where_rows_begin(tmp_path: Path, monkeypatch: pytest
 def test_rows_are_read_over_the_ends_of_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int, escape: str
 ) -> None:
-    monkeypatch.setattr(whole_files, "CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(text_files, "CHUNK_BYTES", chunk_bytes)
     text = f'{escape}"'
     content = f'x,y\n1,"a\n\nb, c"\r\n2,é\n\n3,"{text}\n{text}"\n4,"x" y\n5,""\n6,"'
     (tmp_path / "f.csv").write_bytes(content.encode())
@@ -160,7 +160,7 @@ def test_the_quick_reader_reads_as_the_slow_one(text: str, options: Options, col
             quick = read(path, columns, options)
         except ConfigurationError:
             return
-        patch.setattr(QuickReader, "read", lambda *_: None)
+        patch.setattr(ArrowCsvReader, "read", lambda *_: None)
         assert read(path, columns, options) == quick
 
 
@@ -280,7 +280,7 @@ def test_malformed_rows_are_counted(tmp_path: Path) -> None:
 
 def test_a_quote_that_is_not_closed_ends_at_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "MOST_RECORD_BYTES", 1 << 16)
-    monkeypatch.setattr(whole_files, "CHUNK_BYTES", 1 << 10)
+    monkeypatch.setattr(text_files, "CHUNK_BYTES", 1 << 10)
     (tmp_path / "f.csv").write_bytes(b'1,"' + b"x\n" * (1 << 16))
     with pytest.raises(ResourceError, match="has a row of more than"):
         read(tmp_path, "a int, b string", {"multiLine": "true"})

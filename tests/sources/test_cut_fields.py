@@ -14,13 +14,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sharkpy.sources import line_chunks, read_ahead
+from sharkpy.sources import line_chunks, split_rows
+from sharkpy.sources.formats import source
 from sharkpy.sources.kernels.cut_lines import count_byte
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.read_split import read_split
-from sharkpy.sources.registry import source
 from sharkpy.sources.rows.delimited import DelimitedReader
+from sharkpy.sources.source import ReadMetrics
+from sharkpy.sources.split_rows import read_split
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
 from tests.examples import examples
@@ -178,7 +178,7 @@ def test_bytes_are_counted(size: int) -> None:
 
 
 def test_pieces_of_splits_are_read_ahead_in_order(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_ahead, "PIECE_BYTES", 50)
+    monkeypatch.setattr(split_rows, "PIECE_BYTES", 50)
     path.write_text("".join(f"{i},{'v' * (i % 90)}\n" + "short\n" * (i % 5 == 0) for i in range(500)))
     schema = schema_of(["string", "string"])
     splits = source("text").splits(list_data_files(str(path)), schema, PROPERTIES[0], 777)
@@ -188,7 +188,7 @@ def test_pieces_of_splits_are_read_ahead_in_order(path: Path, monkeypatch: pytes
             return read_split(split, schema, ["c0"], metrics)
 
         metrics = ReadMetrics()
-        found = read_ahead.read_splits(splits, read_names, metrics, threads)
+        found = split_rows.read_splits(splits, read_names, metrics, threads)
         return [(split.start, row) for split, batch in found for row in batch.column(0).to_pylist()], metrics
 
     assert len(splits) > 5

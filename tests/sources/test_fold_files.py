@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.sources.fold_files import fold_files, is_foldable
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.registry import source
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
 

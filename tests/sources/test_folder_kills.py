@@ -18,7 +18,7 @@ from sharkpy.base import uri
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import facts_of
+from sharkpy.sources.open_files import object_of_file
 from sharkpy.sources.storage.errors import StoreName
 from sharkpy.sources.storage.store import ObjectFacts, Store, StoreTraits
 from tests.storage.places import memory_store
@@ -123,7 +123,7 @@ class Process:
         if self.newest is None:
             self.folder.place(staging, overwrite)
         else:
-            self.newest = self.folder.place_behind(staging, self.newest, overwrite).number
+            self.newest = self.folder.place_after(staging, self.newest, overwrite).number
         self.end(staging)
         if overwrite:
             self.folder.remove_hidden(self.newest)
@@ -139,7 +139,7 @@ def overwrite(process: Process) -> None:
 
 def undone(process: Process) -> None:
     staging = process.staged("c", "d")
-    placed = process.folder.place_behind(staging, process.newest, overwrite=True)
+    placed = process.folder.place_after(staging, process.newest, overwrite=True)
     process.folder.take_back(placed)
     process.end(staging)
 
@@ -158,7 +158,7 @@ def fold(process: Process) -> None:
 def roll_back(process: Process) -> None:
     staging = process.staged()
     process.folder.second_names(1, staging)
-    placed = process.folder.place_behind(staging, process.newest, overwrite=True)
+    placed = process.folder.place_after(staging, process.newest, overwrite=True)
     if process.newest is not None:
         process.newest = placed.number
     process.end(staging)
@@ -219,5 +219,5 @@ def check_the_next_start(process: Process, folder: RemoteFolder, expected: tuple
 def text(folder: RemoteFolder, newest: int | None) -> str:
     files: list[DataFile] = folder.files(lambda: newest)
     return "".join(
-        b"".join(map(bytes, folder.store.read(facts_of(one), [(0, one.size_bytes)]))).decode() for one in files
+        b"".join(map(bytes, folder.store.read(object_of_file(one), [(0, one.size_bytes)]))).decode() for one in files
     )

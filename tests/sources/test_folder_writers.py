@@ -22,8 +22,8 @@ from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import TableFolder
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import facts_of
-from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.open_files import object_of_file
+from sharkpy.sources.parallel_requests import parallel_map
 from tests.storage.places import memory_store
 
 TEXTS = st.lists(st.sampled_from("abcdef"), max_size=2)
@@ -89,8 +89,8 @@ class Writers(RuleBasedStateMachine):
             placed = self.local.place(staging[0], overwrite), self.remote.place(staging[1], overwrite)
         else:
             placed = (
-                self.local.place_behind(staging[0], self.newest, overwrite),
-                self.remote.place_behind(staging[1], self.newest, overwrite),
+                self.local.place_after(staging[0], self.newest, overwrite),
+                self.remote.place_after(staging[1], self.newest, overwrite),
             )
         self._note(placed)
         if self.newest is not None and counts and placed[0] is not None:
@@ -177,7 +177,9 @@ class Writers(RuleBasedStateMachine):
 def contents(folder: TableFolder, files: list[DataFile]) -> list[str]:
     if not isinstance(folder, RemoteFolder):
         return [Path(file.path).read_text() for file in files]
-    return [b"".join(map(bytes, folder.store.read(facts_of(one), [(0, one.size_bytes)]))).decode() for one in files]
+    return [
+        b"".join(map(bytes, folder.store.read(object_of_file(one), [(0, one.size_bytes)]))).decode() for one in files
+    ]
 
 
 TestWriters = Writers.TestCase
@@ -198,7 +200,7 @@ def test_writers_at_once(overwrite: bool) -> None:
         one.discard_staging(staging)
         return placed
 
-    placed = side_by_side(write, range(24))
+    placed = parallel_map(write, range(24))
     assert sorted(each.number for each in placed if each is not None) == list(range(1, 25))
     found = contents(one, one.files())
     assert sorted(found) == [f"{number:03d}" for number in range(24)] if not overwrite else len(found) == 1

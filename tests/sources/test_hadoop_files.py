@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.hive_formats import COLUMNAR, SERDE_KEY
+from sharkpy.sources.binary_values import read_vlong, vlongs_at, write_text, write_vlong
+from sharkpy.sources.formats import source
 from sharkpy.sources.hadoop_codecs import CODECS, OUTPUT_CODEC, OUTPUT_TYPE, codec_of_class
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.registry import source
-from sharkpy.sources.writables import read_vlong, vlongs_at, write_text, write_vlong
+from sharkpy.sources.source import ReadMetrics
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from sharkpy.catalog.hive_formats import COLUMNAR, LAZY_BINARY, SERDE_KEY
+from sharkpy.sources.formats import file_suffix, source
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, OUTPUT_TYPE
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.registry import file_suffix, source
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
 from tests.sources.hive_classes_job import COLUMNS

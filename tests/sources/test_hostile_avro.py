@@ -19,9 +19,9 @@ import sharkpy
 from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.errors import ResourceError, SharkError, SourceError
 from sharkpy.catalog.avro_schema import columns_of
-from sharkpy.sources import avro_records
+from sharkpy.sources import avro_decoder
 from sharkpy.sources.avro import AvroSource
-from sharkpy.sources.avro_records import AvroRecords
+from sharkpy.sources.avro_decoder import AvroRecords
 from sharkpy.values.types import BIGINT, Field, Schema
 from tests.waiting import allowed, until
 
@@ -124,10 +124,10 @@ def test_a_chain_that_is_deeper_than_the_stack(session: sharkpy.SharkContext, tm
 def test_a_block_unfolds_up_to_a_limit(monkeypatch: pytest.MonkeyPatch, codec: str, pack: object) -> None:
     data = bytes(1 << 20)
     packed = pack(data)  # type: ignore[operator]
-    assert avro_records._plain(packed, codec, "f") == data
-    monkeypatch.setattr(avro_records, "_MOST_PLAIN_BYTES", 1_000)
+    assert avro_decoder._plain(packed, codec, "f") == data
+    monkeypatch.setattr(avro_decoder, "_MOST_PLAIN_BYTES", 1_000)
     with pytest.raises(SourceError, match=r"more than|claims"):
-        avro_records._plain(packed, codec, "f")
+        avro_decoder._plain(packed, codec, "f")
 
 
 def test_counts_of_records_are_bounded(session: sharkpy.SharkContext, tmp_path: Path) -> None:

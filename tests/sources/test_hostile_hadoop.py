@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from sharkpy.base.errors import SourceError
+from sharkpy.sources.binary_values import write_text, write_vlong
+from sharkpy.sources.formats import source
 from sharkpy.sources.hadoop_codecs import codec_of_class
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.lazy_binary import decode
-from sharkpy.sources.registry import source
-from sharkpy.sources.writables import write_text, write_vlong
+from sharkpy.sources.rows.lazy_binary import decode
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
 from tests.waiting import allowed

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.registry import source
+from sharkpy.sources.source import ReadMetrics
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
 

@@ -9,8 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from sharkpy.sources.json_values import json_value
-from sharkpy.sources.json_write import json_rows
+from sharkpy.sources.json_values import json_rows, json_value
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
 

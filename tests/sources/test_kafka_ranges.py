@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.sources.kafka.ranges import OffsetRange, range_splits, ranges_between, ranges_of
+from sharkpy.sources.kafka.fetch import OffsetRange, range_splits, ranges_between, ranges_of
 from tests.examples import examples
 
 POSITIONS = st.lists(st.integers(0, 60), max_size=6).map(tuple)

@@ -16,7 +16,7 @@ import pytest
 from sharkpy.base.errors import ResourceError, SourceError
 from sharkpy.sources import layout, staged_files
 from sharkpy.sources.folders.generations import Generation
-from sharkpy.sources.registry import source
+from sharkpy.sources.formats import source
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
 from tests.sources.staging_folder import new_staging
@@ -104,8 +104,8 @@ def test_a_change_in_a_generation_is_seen(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_known_generations_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: list[str]) -> None:
     monkeypatch.setattr(layout, "_TICK_NS", -1)
-    monkeypatch.setattr(layout, "_GENERATIONS", known := layout._KnownGenerations())
-    monkeypatch.setattr(layout, "_MOST_KNOWN", 3)
+    monkeypatch.setattr(layout, "_GENERATIONS", known := layout._GenerationCache())
+    monkeypatch.setattr(layout, "_MOST_CACHED", 3)
     for text in "abcde":
         add(tmp_path, text)
     assert contents(tmp_path) == list("abcde")

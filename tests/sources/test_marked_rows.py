@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.sources.bad_rows.judged import COUNTED, SKIPPED, judged_splits
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.read_split import read_split
-from sharkpy.sources.registry import source
+from sharkpy.sources.malformed_rows import COUNTED, SKIPPED, validated_splits
+from sharkpy.sources.source import ReadMetrics
+from sharkpy.sources.split_rows import read_split
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
 
@@ -28,7 +28,7 @@ FINE = {"json": ['{"n": null}', '{"n": ""}', "{}"], "text": ["\\N\x01\\N\x01\\N"
 def read(path: Path, form: str, how: str, names: tuple[str, ...]) -> tuple[list[tuple[object, ...]], ReadMetrics]:
     metrics, rows = ReadMetrics(), list[tuple[object, ...]]()
     splits = source(form).splits(list_data_files(str(path)), SCHEMA, (), 1 << 20)
-    for split in judged_splits(splits, how):
+    for split in validated_splits(splits, how):
         for batch in read_split(split, SCHEMA, names, metrics):
             if not names:
                 rows += [()] * batch.num_rows

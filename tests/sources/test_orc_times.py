@@ -14,11 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sharkpy.base.errors import SourceError
-from sharkpy.sources.hybrid_calendar import gregorian_shift
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.orc import OrcSource
 from sharkpy.sources.orc_reader import OrcReader
-from sharkpy.sources.orc_stripe import ExactStripe, file_of_stripe
+from sharkpy.sources.orc_stripe import ExactStripe, file_of_stripe, gregorian_shift
 from sharkpy.sources.orc_tail import STRIPES, fields_of, message_of, messages, number_of, read_tail
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.local_copy import local_copy
+from sharkpy.sources.open_files import local_copy
 from sharkpy.sources.parquet_footer import parquet_footer
 
 

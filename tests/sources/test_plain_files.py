@@ -8,7 +8,7 @@ import pytest
 
 from sharkpy.base.errors import SourceError
 from sharkpy.sources import layout, staged_files
-from sharkpy.sources.plain_files import PlainFiles
+from sharkpy.sources.plain_folders import PlainFiles
 from tests.sources.staging_folder import new_staging
 
 

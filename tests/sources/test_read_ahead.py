@@ -10,9 +10,8 @@ import pytest
 
 from sharkpy.base.cancellation import Cancellation, check_cancelled
 from sharkpy.base.errors import CancelledError, SourceError
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.read_ahead import read_splits
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import ReadMetrics, Split
+from sharkpy.sources.split_rows import read_splits
 from tests.waiting import PATIENCE, allowed
 
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sharkpy.catalog.hive_formats import COLUMNAR, LAZY_BINARY
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.registry import source
+from sharkpy.sources.source import ReadMetrics
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
 

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sharkpy.columnar.pruning import Compare, IsNull, prune
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.registry import source
-from sharkpy.sources.row_group_statistics import row_group_statistics
-from sharkpy.sources.split import Split
+from sharkpy.sources.parquet_footer import row_group_statistics
+from sharkpy.sources.source import Split
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
 from tests.sources.test_round_trip import VALUES

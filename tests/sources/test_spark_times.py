@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.registry import source
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
 

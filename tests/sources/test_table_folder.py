@@ -18,7 +18,7 @@ from sharkpy.sources.folders.local_folder import LocalFolder
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.table_folder import TableFolder, sync_all, table_folder
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import facts_of
+from sharkpy.sources.open_files import object_of_file
 from tests.storage.places import memory_store
 
 KINDS: dict[str, Callable[[Path], TableFolder]] = {
@@ -66,7 +66,7 @@ def texts(folder: TableFolder, files: Iterable[DataFile] | None) -> list[str]:
     assert files is not None
     if not isinstance(folder, RemoteFolder):
         return [Path(file.path).read_text() for file in files]
-    reads = [folder.store.read(facts_of(file), [(0, file.size_bytes)]) for file in files]
+    reads = [folder.store.read(object_of_file(file), [(0, file.size_bytes)]) for file in files]
     return [b"".join(map(bytes, read)).decode() for read in reads]
 
 
@@ -116,10 +116,10 @@ def test_a_write_is_undone_and_no_other(folder: TableFolder) -> None:
 
 
 def test_the_catalog_tells_what_counts(folder: TableFolder) -> None:
-    assert folder.place_behind(staged(folder, "left by a killed one"), 0, overwrite=False).number == 1
+    assert folder.place_after(staged(folder, "left by a killed one"), 0, overwrite=False).number == 1
     assert folder.files(lambda: 0) == []
-    assert folder.place_behind(staged(folder, "a"), 0, overwrite=False).number == 1
-    assert folder.place_behind(staged(folder, "b"), 1, overwrite=True).number == 2
+    assert folder.place_after(staged(folder, "a"), 0, overwrite=False).number == 1
+    assert folder.place_after(staged(folder, "b"), 1, overwrite=True).number == 2
     folder.sync()
     assert texts(folder, folder.files(lambda: 1)) == ["a"]
     assert texts(folder, folder.partition_files(2, "p=1")) == ["b"]
@@ -129,7 +129,7 @@ def test_the_catalog_tells_what_counts(folder: TableFolder) -> None:
     assert texts(folder, folder.files(lambda: 1)) == ["a"]
     folder.remove_hidden(2)
     assert folder.files(lambda: 1) == []
-    assert folder.place_behind(staged(folder, "c"), None, overwrite=False).number == 3
+    assert folder.place_after(staged(folder, "c"), None, overwrite=False).number == 3
     folder.remove_beyond(2)
     assert texts(folder, folder.files()) == ["b"]
 

@@ -18,13 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.base.errors import ExecutionError, ResourceError, SourceError, UnsupportedError
-from sharkpy.sources.escapes import hide
+from sharkpy.sources.formats import source
 from sharkpy.sources.hadoop_codecs import CODECS
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.line_chunks import LineLayout, line_chunks, line_splits
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.registry import source
 from sharkpy.sources.rows.delimited import DelimitedReader
+from sharkpy.sources.source import ReadMetrics
+from sharkpy.sources.text_fields import hide_escapes
 from sharkpy.sources.text_format import TextFormat, text_format
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
@@ -269,7 +269,7 @@ def test_delimiters_by_number_and_escape() -> None:
 
 
 def test_hidden_bytes_are_unused_ones() -> None:
-    data, hidden = hide(b"a\\,b\\\\,c\\", TextFormat((ord(","), 2, 3, 4), escape=ord("\\")))
+    data, hidden = hide_escapes(b"a\\,b\\\\,c\\", TextFormat((ord(","), 2, 3, 4), escape=ord("\\")))
     assert data.count(b",") == 1
     revealed = hidden.reveal(pa.array(data.split(b","), pa.binary())).to_pylist()
     assert revealed == [b"a,b\\", b"c\\"]

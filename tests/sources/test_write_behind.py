@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from sharkpy.sources.write_behind import written_behind
+from sharkpy.sources.parquet_encodings import write_in_background
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 50])
 def test_items_are_written_in_order(count: int) -> None:
     written: list[int] = []
-    assert list(written_behind(range(count), written.append)) == list(range(count))
+    assert list(write_in_background(range(count), written.append)) == list(range(count))
     assert written == list(range(count))
 
 
@@ -31,7 +31,7 @@ def test_the_next_item_is_made_while_one_is_written() -> None:
         # The first item ends only when the third one is made.
         assert number != 0 or is_third.wait(10)
 
-    assert list(written_behind(items(), write)) == [0, 1, 2]
+    assert list(write_in_background(items(), write)) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("bad", [0, 1, 4])
@@ -44,7 +44,7 @@ def test_an_error_of_writing_ends_it(bad: int) -> None:
         written.append(number)
 
     with pytest.raises(OSError, match="disk full"):
-        list(written_behind(range(5), write))
+        list(write_in_background(range(5), write))
     assert written == list(range(bad))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("sharkpy-write")]
 
@@ -56,5 +56,5 @@ def test_an_error_of_making_ends_it() -> None:
         raise ValueError("no more")
 
     with pytest.raises(ValueError, match="no more"):
-        list(written_behind(items(), lambda _: None))
+        list(write_in_background(items(), lambda _: None))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("sharkpy-write")]

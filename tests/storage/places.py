@@ -15,9 +15,9 @@ from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CancelledError
 from sharkpy.base.secrets import Secret
 from sharkpy.sources.storage.access import NO_KEYS, StorageAccess
+from sharkpy.sources.storage.bucket_store import BucketStore
 from sharkpy.sources.storage.errors import StoreName
 from sharkpy.sources.storage.object_reader import ObjectReader
-from sharkpy.sources.storage.object_store import BucketStore
 from sharkpy.sources.storage.store import Store, StoreLimits, StoreTraits
 from sharkpy.sources.storage.stores import store_of
 from tests.storage.azurite import ACCOUNT, KEY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sharkpy.sources.folders.manifest import from_bytes
+from sharkpy.sources.folders.manifests import decode_manifest
 from tests.storage.s3_servers import s3_client
 from tests.waiting import until
 
@@ -32,7 +32,7 @@ def objects(address: str, place: str) -> dict[str, bytes]:
 def unnamed(address: str, place: str) -> list[str]:
     """Objects that are neither manifests nor named by one, and named objects that do not exist."""
     found = objects(address, place)
-    manifests: Mapping[str, Any] = {name: from_bytes(body, name, "") for name, body in found.items() if body}
+    manifests: Mapping[str, Any] = {name: decode_manifest(body, name, "") for name, body in found.items() if body}
     named = {file.path for manifest in manifests.values() for file in manifest.files}
     return sorted(named ^ (found.keys() - manifests.keys()))
 

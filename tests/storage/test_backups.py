@@ -25,7 +25,7 @@ from sharkpy.execution.backup.copy_file import Copy
 from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.restore_backup import restore_backup
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.storage.object_store import BucketStore
+from sharkpy.sources.storage.bucket_store import BucketStore
 from tests.children import status_of
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import S3Server, s3_client

@@ -22,8 +22,8 @@ from sharkpy.base.errors import (
     SourceError,
     StorageRefusedError,
 )
+from sharkpy.sources.storage.bucket_store import BucketStore
 from sharkpy.sources.storage.object_reader import ObjectReader
-from sharkpy.sources.storage.object_store import BucketStore
 from sharkpy.sources.storage.store import ObjectFacts, Store, StoreTraits
 from sharkpy.sources.storage.stores import store_of
 from tests.ports import free_ports

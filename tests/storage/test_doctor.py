@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 from sharkpy.base.settings import Conf
 from sharkpy.cli.main import main
 from sharkpy.cli.storage_doctor import storage_checks
-from sharkpy.sources.storage.object_store import BucketStore
+from sharkpy.sources.storage.bucket_store import BucketStore
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.files_server import FilesServer
 from tests.storage.loopback import LoopbackServer, QuietHandler

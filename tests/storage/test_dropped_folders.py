@@ -146,7 +146,7 @@ def test_a_sweep_leaves_a_new_generation_of_an_old_number(
     assert isinstance(home, RemoteFolder)
     staging = home.make_staging(home.new_staging())
     home.store.put(f"{staging}/p=a/part-0", b"left by a process that was killed")
-    partition.place_behind(f"{staging}/p=a", 1, overwrite=False)
+    partition.place_after(f"{staging}/p=a", 1, overwrite=False)
     STAGED.end(staging)
     table_id = session.catalog.table("default", table).table_id
     remains = RemoteRemains(session.catalog, session.conf, [[Note(staging), Note(f"{place}/p=a", table_id)]])

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 from sharkpy.base.errors import SourceError, UnsupportedError
-from sharkpy.sources import folder_write
-from sharkpy.sources.folder_write import FolderWrite, is_folder_write, settled
+from sharkpy.sources import copied_files
+from sharkpy.sources.copied_files import FolderWrite, is_folder_write, settle_write
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.storage.access import ACCESSES, NO_KEYS
 from sharkpy.sources.storage.store import ObjectFacts, Store
@@ -62,7 +62,7 @@ class Cut:
 @pytest.fixture
 def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
     store = Cut(memory_store())
-    for module in (folder_write, "sharkpy.sources.copied_files"):
+    for module in (copied_files, "sharkpy.sources.copied_files"):
         name = module if isinstance(module, str) else module.__name__
         monkeypatch.setattr(f"{name}.store_with", lambda *_: store)
     monkeypatch.setattr("sharkpy.sources.copied_files.store_at", lambda _: store)
@@ -121,9 +121,9 @@ def test_a_kill_leaves_old_or_new_files(cut: Cut, is_carried_out: bool) -> None:
             # The start that settles it may be killed as well.
             cut.left = changes % 4
             with suppress(Killed):
-                settled(write.staging, "x")
+                settle_write(write.staging, "x")
             cut.left = 1_000_000
-            settled(write.staging, "x")
+            settle_write(write.staging, "x")
             found = content(cut, target)
             assert found in (OLD, NEW), found
             seen.add(found == NEW)
@@ -195,7 +195,7 @@ def test_what_others_have_written_for_it(cut: Cut, body: bytes) -> None:
     write = FolderWrite.begin(target, "x")
     cut.put(f"{write.staging}/_placed", body)
     with pytest.raises(SourceError, match="does not tell what a write has put in place"):
-        settled(write.staging, "x")
+        settle_write(write.staging, "x")
     assert {name: text for name, text in content(cut, target).items() if not name.startswith("_writes")} == OLD
 
 
@@ -208,7 +208,7 @@ def test_staging_folders_are_told_apart() -> None:
 def test_a_bucket(moto: S3Server, folder: str) -> None:
     access = s3_access(moto.address)
     ACCESSES.note((access,))
-    store = folder_write.store_with(f"s3://{BUCKET}", access.id)
+    store = copied_files.store_with(f"s3://{BUCKET}", access.id)
     for name, body in OLD.items():
         store.put(f"{folder}/{name}", body)
     write = FolderWrite.begin(folder, access.id)

@@ -20,18 +20,17 @@ from sharkpy.base.errors import SourceError
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.catalog.system_tables import BLOCK_OFFSET
-from sharkpy.sources import local_copy, remote_files
-from sharkpy.sources.columns_of_files import columns_of_files
-from sharkpy.sources.csv_files.sniffed import described
+from sharkpy.sources import open_files, remote_files
+from sharkpy.sources.csv_files.detection import detect_csv
+from sharkpy.sources.formats import source
 from sharkpy.sources.hadoop_codecs import CODECS
 from sharkpy.sources.layout import DataFile, list_data_files
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.read_split import read_split, read_split_coded
-from sharkpy.sources.registry import source
-from sharkpy.sources.split import Split
-from sharkpy.sources.storage import range_reader
+from sharkpy.sources.source import ReadMetrics, Split
+from sharkpy.sources.split_rows import read_split, read_split_coded
+from sharkpy.sources.storage import fetched_files
 from sharkpy.sources.storage.fetched_files import FetchedFiles
 from sharkpy.sources.storage.store import ObjectFacts, Store
+from sharkpy.sources.undeclared_columns import columns_of_files
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
 from tests.sources.test_round_trip import FORMATS
@@ -50,11 +49,11 @@ HEADED = (("skip.header.line.count", "1"), ("skip.footer.line.count", "2"))
 def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store that all remote locations are in, with small pieces and holes that show."""
     store = memory_store()
-    monkeypatch.setattr(local_copy, "store_with", lambda *_: store)
+    monkeypatch.setattr(open_files, "store_for_access", lambda *_: store)
     monkeypatch.setattr(remote_files, "store_with", lambda *_: store)
-    monkeypatch.setattr(local_copy, "FETCHED", FetchedFiles(hole=b"\xff"))
-    monkeypatch.setattr(range_reader, "_PIECE_BYTES", 8192)
-    monkeypatch.setattr(range_reader, "_FIRST_BYTES", 4096)
+    monkeypatch.setattr(open_files, "FETCHED", FetchedFiles(hole=b"\xff"))
+    monkeypatch.setattr(fetched_files, "_PIECE_BYTES", 8192)
+    monkeypatch.setattr(fetched_files, "_FIRST_BYTES", 4096)
     return store
 
 
@@ -135,8 +134,8 @@ def test_csv(store: Store, tmp_path: Path, name: str, packed: Any) -> None:
     content = b"n;s;d\n" + b"".join(b'%d;"a;%d";%d.5\n' % (n, n, n) for n in range(ROWS))
     path.write_bytes(packed(content))
     (local,) = list_data_files(str(path))
-    found = described([local])
-    assert described([uploaded(store, path)]) == found
+    found = detect_csv([local])
+    assert detect_csv([uploaded(store, path)]) == found
     properties = found[0]
     for given in (properties, (*properties, ("multiLine", "false")), (("sep", ";"), ("header", "true"))):
         schema = columns_of_files([uploaded(store, path)], StorageFormat(CSV, given))
@@ -189,7 +188,7 @@ class Counting(CountingStore):
 @pytest.fixture
 def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> Counting:
     counting = Counting(store)
-    monkeypatch.setattr(local_copy, "store_with", lambda *_: counting)
+    monkeypatch.setattr(open_files, "store_for_access", lambda *_: counting)
     return counting
 
 
@@ -246,7 +245,7 @@ def test_a_file_that_was_changed(store: Store, tmp_path: Path, form: str) -> Non
     path, (name, properties) = tmp_path / "x", FORMATS[form]
     source(name).write(batches(FLAT), FLAT, properties, str(path))
     (split, *_) = source(name).splits([uploaded(store, path)], FLAT, properties, 1 << 30)
-    local_copy.FETCHED = FetchedFiles(hole=b"\xff")
+    open_files.FETCHED = FetchedFiles(hole=b"\xff")
     store.put("s3://memory/x", path.read_bytes()[::-1])
     with pytest.raises(SourceError, match=r'"s3://memory/x" was changed'):
         read([split], FLAT, ["n"])
@@ -266,8 +265,8 @@ def test_without_tags_a_file_is_known_by_size_and_time(store: Store, tmp_path: P
     file = uploaded(store, path)
     split = Split.of(DataFile(file.path, file.size_bytes, file.modified_ns + 1), "text", (), 0, 2)
     with pytest.raises(SourceError, match="was changed"):
-        local_copy.check_unchanged(split)
-    assert isinstance(local_copy.facts_of(split), ObjectFacts)
+        open_files.check_unchanged(split)
+    assert isinstance(open_files.object_of_file(split), ObjectFacts)
 
 
 def names_of(files: Sequence[DataFile]) -> list[str]:

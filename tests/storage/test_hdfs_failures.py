@@ -25,10 +25,9 @@ from sharkpy.base.errors import (
 from sharkpy.base.settings import Conf
 from sharkpy.sources.storage.access import access_to
 from sharkpy.sources.storage.errors import StoreName, storage_failure
-from sharkpy.sources.storage.requests import answer, in_parallel
+from sharkpy.sources.storage.requests import CallThreads, in_parallel, result_of
 from sharkpy.sources.storage.store import StoreLimits
 from sharkpy.sources.storage.stores import store_of
-from sharkpy.sources.storage.threads import CallThreads
 from tests.ports import free_ports
 from tests.storage.places import QUICK, ended
 from tests.storage.places import access_to as access_with
@@ -228,4 +227,4 @@ def test_a_panic_of_a_library() -> None:
         raise Panic("cannot read past the end")
 
     with pytest.raises(InternalError, match="cannot read past the end"):
-        answer(lambda: CallThreads(1).run(fail))
+        result_of(lambda: CallThreads(1).run(fail))

@@ -20,7 +20,7 @@ from hdfs_native import Client
 import sharkpy
 from sharkpy.base.errors import NotAllowedError, SourceError, StorageRefusedError
 from sharkpy.execution.restrictions import Restrictions
-from sharkpy.sources import local_copy
+from sharkpy.sources import open_files
 from sharkpy.sources.storage.fetched_files import FetchedFiles
 from sharkpy.sources.storage.hdfs_store import HdfsStore
 from sharkpy.sources.storage.store import ObjectFacts
@@ -38,7 +38,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
 
 @pytest.fixture(autouse=True)
 def holes_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_copy, "FETCHED", FetchedFiles(hole=b"\xff"))
+    monkeypatch.setattr(open_files, "FETCHED", FetchedFiles(hole=b"\xff"))
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import TableFolder
-from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.storage.hdfs_store import UPLOAD
 from tests.hadoop import HadoopCluster
 from tests.sources import test_table_folder as contract
@@ -70,7 +70,7 @@ def test_of_writers_at_once_each_gets_a_number(folder: RemoteFolder) -> None:
         folder.discard_staging(f"{folder.location}/_files/{placed.mark}")
         return placed
 
-    assert sorted(one.number for one in side_by_side(write, range(16))) == list(range(1, 17))
+    assert sorted(one.number for one in parallel_map(write, range(16))) == list(range(1, 17))
     assert sorted(contract.texts(folder, folder.files())) == [f"{number:03d}" for number in range(16)]
 
 

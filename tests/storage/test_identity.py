@@ -14,9 +14,9 @@ from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.execution.tables.analyzed import content_of
 from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.registry import source
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 from sharkpy.values.types import INT, Field, Schema
 
 FILE = DataFile("s3://b/t/x", 10, 20, "p=1", tag='"a"', access="one")

@@ -22,7 +22,7 @@ from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
 
 pytestmark = pytest.mark.slow
 
-WRITE = "sharkpy.sources.folder_write:FolderWrite"
+WRITE = "sharkpy.sources.copied_files:FolderWrite"
 INSERT = "INSERT OVERWRITE DIRECTORY '{place}/out' SELECT a FROM t"
 EXPORT = "EXPORT TABLE t TO '{place}/export'"
 LOAD = "LOAD DATA INPATH '{place}/in' INTO TABLE t"

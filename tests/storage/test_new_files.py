@@ -21,8 +21,8 @@ from sharkpy.execution.tasks.sinks import SinkContext
 from sharkpy.execution.tasks.task import run_task
 from sharkpy.physical.sinks import FileSink
 from sharkpy.physical.stage_program import StageProgram
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.registry import source
 from sharkpy.sources.storage import stores
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess
 from sharkpy.values.type_parser import parse_type

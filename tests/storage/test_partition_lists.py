@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import sharkpy
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import ResourceError, SourceError, StorageRefusedError
-from sharkpy.sources import remote_partitions
-from sharkpy.sources.remote_partitions import files_in_folders
-from sharkpy.sources.storage import buckets, folder_lists
-from sharkpy.sources.storage.listed import LISTED
+from sharkpy.sources import remote_files
+from sharkpy.sources.remote_files import files_in_folders
+from sharkpy.sources.storage import buckets
+from sharkpy.sources.storage.meter import LISTED
 from sharkpy.sources.storage.store import ObjectFacts, StoreTraits
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.listing_server import ListingServer
@@ -51,7 +51,7 @@ class Listing:
 
 def listed(store: Listing, folders: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     with monkeypatch.context() as patch:
-        patch.setattr(remote_partitions, "store_with", lambda *_: store)
+        patch.setattr(remote_files, "store_with", lambda *_: store)
         found = files_in_folders(dict.fromkeys(folders), "mine")
     return {folder: sorted(file.path for file in files) for folder, files in found.items() if files}
 
@@ -64,12 +64,12 @@ PATHS = st.lists(st.tuples(NAMES, st.sampled_from(["x", "y/z", "_h/x", ".h", "de
 @pytest.mark.parametrize("traits", [SORTED, UNSORTED])
 @pytest.mark.parametrize("most", [1, 3])
 def test_they_have_the_files_of_the_folders(traits: StoreTraits, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_lists, "_LISTS", most)
+    monkeypatch.setattr(remote_files, "_LISTS", most)
 
     @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
     @given(PATHS, st.sets(NAMES.filter(lambda name: "/" not in name), min_size=1), st.sampled_from([1, 2, 16, 1000]))
     def check(objects: list[tuple[str, str]], wanted: set[str], page: int) -> None:
-        monkeypatch.setattr(folder_lists, "_PAGE", page)
+        monkeypatch.setattr(remote_files, "_PAGE", page)
         paths = sorted({f"{HOME}/{folder}/{name}" for folder, name in objects})
         folders = [f"{HOME}/{name}" for name in sorted(wanted, reverse=True)]
         shown = [path for path in paths if "/_h/" not in path and "/." not in path]
@@ -204,7 +204,7 @@ def test_many_partitions_are_listed_together(
     is_sorted: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(folder_lists, "_LISTS", 4)
+    monkeypatch.setattr(remote_files, "_LISTS", 4)
     monkeypatch.setattr(buckets, "_UNSORTED", SORTED if is_sorted else UNSORTED)
     give_keys(session, f"{BUCKET}", f"localhost:{proxy.address.partition(':')[2]}" if is_sorted else proxy.address)
     for number in range(40):

@@ -8,7 +8,7 @@ import pytest
 
 from sharkpy.base.errors import ExecutionError, SourceError
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.plain_objects import PlainObjects
+from sharkpy.sources.plain_folders import PlainObjects
 from sharkpy.sources.storage.store import ObjectFacts, Store
 from tests.storage.places import memory_store
 

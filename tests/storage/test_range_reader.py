@@ -12,8 +12,8 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.sources.storage import range_reader
-from sharkpy.sources.storage.range_reader import RangeReader
+from sharkpy.sources.storage import fetched_files
+from sharkpy.sources.storage.fetched_files import RangeReader
 from sharkpy.sources.storage.store import ObjectFacts, Store
 from tests.storage.places import memory_store
 
@@ -43,9 +43,9 @@ def stored() -> tuple[Store, ObjectFacts]:
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(range_reader, "_PIECE_BYTES", 2048)
-    monkeypatch.setattr(range_reader, "_FIRST_BYTES", 2048)
-    monkeypatch.setattr(range_reader, "_LEAST_BYTES", 256)
+    monkeypatch.setattr(fetched_files, "_PIECE_BYTES", 2048)
+    monkeypatch.setattr(fetched_files, "_FIRST_BYTES", 2048)
+    monkeypatch.setattr(fetched_files, "_LEAST_BYTES", 256)
 
 
 @settings(deadline=None)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.sources.storage.ranges import coalesced
+from sharkpy.sources.storage.fetched_files import coalesced
 from tests.examples import examples
 
 _RANGE = st.tuples(st.integers(0, 300), st.integers(-5, 40)).map(lambda pair: (pair[0], sum(pair)))

@@ -267,7 +267,7 @@ def test_hosts_of_other_clouds_and_of_logins(connecting: sharkpy.SharkContext, p
 
 
 def test_a_name_that_is_moved_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sharkpy.sources.storage import host_guard
+    from sharkpy.sources.storage import object_reader
 
     at = ["93.184.216.34"]
 
@@ -275,14 +275,14 @@ def test_a_name_that_is_moved_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> 
         assert host == "moved.example"
         return at
 
-    monkeypatch.setattr(host_guard, "_addresses", addresses)
-    guard = host_guard.HostGuard(("moved.example",), "")
+    monkeypatch.setattr(object_reader, "_addresses", addresses)
+    guard = object_reader.HostGuard(("moved.example",), "")
     asyncio.run(guard.check())
     at[:] = ["93.184.216.34", "10.0.0.1"]
     asyncio.run(guard.check())
-    monkeypatch.setattr(host_guard, "_KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(object_reader, "_KEPT_SECONDS", 0.0)
     with pytest.raises(NotAllowedError):
-        asyncio.run(host_guard.HostGuard(("moved.example",), "").check())
+        asyncio.run(object_reader.HostGuard(("moved.example",), "").check())
 
 
 PRIVATE = (
@@ -293,15 +293,15 @@ PRIVATE = (
 
 @pytest.mark.parametrize("address", PRIVATE)
 def test_private_addresses(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    from sharkpy.sources.storage import host_guard
+    from sharkpy.sources.storage import object_reader
 
     async def addresses(_: str) -> list[str]:
         return [address]
 
-    monkeypatch.setattr(host_guard, "_addresses", addresses)
+    monkeypatch.setattr(object_reader, "_addresses", addresses)
     with pytest.raises(NotAllowedError):
-        asyncio.run(host_guard.HostGuard(("host",), "other").check())
-    asyncio.run(host_guard.HostGuard(("host",), "HOST".lower()).check())
+        asyncio.run(object_reader.HostGuard(("host",), "other").check())
+    asyncio.run(object_reader.HostGuard(("host",), "HOST".lower()).check())
 
 
 def test_hosts_that_are_none(owner: sharkpy.SharkContext) -> None:

@@ -16,12 +16,11 @@ from sharkpy.base.cancellation import Cancellation, check_cancelled
 from sharkpy.base.errors import CancelledError, ExecutionError, SourceError, StorageRefusedError, UnsupportedError
 from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.folders.kept_manifests import KeptManifests
-from sharkpy.sources.folders.manifest import Manifest, from_bytes, to_bytes
+from sharkpy.sources.folders.manifests import Manifest, ManifestCache, decode_manifest, encode_manifest
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import facts_of
+from sharkpy.sources.open_files import object_of_file
 from sharkpy.sources.storage.store import ObjectFacts
 from tests.catalog.test_wanted_files import Names
 from tests.storage.fault_proxy import FaultProxy, Rule
@@ -53,7 +52,7 @@ def add(folder: RemoteFolder, text: str, *, overwrite: bool = False) -> Placed:
 
 def texts(folder: RemoteFolder, files: Iterable[DataFile]) -> list[str]:
     """First letters of files."""
-    return [bytes(next(folder.store.read(facts_of(one), [(0, 1)]))).decode() for one in files]
+    return [bytes(next(folder.store.read(object_of_file(one), [(0, 1)]))).decode() for one in files]
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +114,7 @@ def test_what_a_dead_process_has_staged_goes_unless_it_counts(moto: S3Server, fo
     one.store.put(f"{staging}/day=2/part-0", b"b")
     partition = RemoteFolder(f"{folder}/day=1/hour=2", one.store, one.access_id)
     if is_placed:
-        partition.place_behind(part, 0, overwrite=False)
+        partition.place_after(part, 0, overwrite=False)
     STAGED.end(staging)
     one.discard_staging(staging)
     left = [facts.path for facts in one.store.list(staging)]
@@ -203,12 +202,12 @@ def test_manifests_name_files_of_their_folder_alone() -> None:
     write = "0" * 32
     file = DataFile(f"s3://b/t/_files/{write}/day=1/x", 1, 2, tag='"3"')
     manifest = Manifest(write, (file,))
-    content = to_bytes(manifest, "s3a://b/t/day=1")
+    content = encode_manifest(manifest, "s3a://b/t/day=1")
     assert json.loads(content)["files"] == [[f"../_files/{write}/day=1/x", 1, 2, '"3"']]
-    assert from_bytes(content, "s3://b/t/day=1/_generations/delta_0000001", "").files == (file,)
+    assert decode_manifest(content, "s3://b/t/day=1/_generations/delta_0000001", "").files == (file,)
     for place in ("s3://b/u", "s3://c/t"):
         with pytest.raises(UnsupportedError, match="among those of the folder"):
-            to_bytes(manifest, place)
+            encode_manifest(manifest, place)
     for path in (
         "../u/x",
         "../../../_files/w/x",
@@ -221,7 +220,7 @@ def test_manifests_name_files_of_their_folder_alone() -> None:
     ):
         body = json.dumps({"version": 1, "write": write, "files": [[path, 1, 2, ""]]}).encode()
         with pytest.raises(SourceError, match="is no list of the files"):
-            from_bytes(body, f"{HOME}/_generations/delta_0000001", "")
+            decode_manifest(body, f"{HOME}/_generations/delta_0000001", "")
 
 
 @pytest.mark.parametrize(
@@ -229,16 +228,16 @@ def test_manifests_name_files_of_their_folder_alone() -> None:
 )
 def test_objects_that_are_no_manifests(content: bytes) -> None:
     with pytest.raises(SourceError, match="is no list of the files"):
-        from_bytes(content, f"{HOME}/_generations/delta_0000001", "")
+        decode_manifest(content, f"{HOME}/_generations/delta_0000001", "")
 
 
 def test_manifests_of_later_releases() -> None:
     with pytest.raises(UnsupportedError, match="of version 2"):
-        from_bytes(b'{"version":2}', f"{HOME}/_generations/delta_0000001", "")
+        decode_manifest(b'{"version":2}', f"{HOME}/_generations/delta_0000001", "")
 
 
 def test_the_least_used_manifests_are_forgotten() -> None:
-    kept = KeptManifests(most_files=5)
+    kept = ManifestCache(most_files=5)
     facts = [ObjectFacts(f"{HOME}/{number}", 1, 0, f'"{number}"') for number in range(3)]
     manifests = [Manifest("w", (DataFile(str(number), 1, 1),)) for number in range(3)]
     for one, manifest in zip(facts[:2], manifests, strict=False):
@@ -308,7 +307,7 @@ def test_a_discard_that_fails_forgets_nothing(proxy: FaultProxy, folder: str) ->
     facts = one.store.put(f"{part}/part-0", b"a")
     STAGED.report(part, [DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag)])
     partition = RemoteFolder(f"{folder}/apart", one.store, one.access_id)
-    partition.place_behind(part, 0, overwrite=False)
+    partition.place_after(part, 0, overwrite=False)
     proxy.rules[:] = [Rule(method="GET", status=403, code="AccessDenied")]
     with pytest.raises(StorageRefusedError):
         one.discard_staging(staging)

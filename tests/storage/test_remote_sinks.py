@@ -235,7 +235,7 @@ def test_refused(session: sharkpy.SharkContext, folder: str, tmp_path: Path) -> 
 
 HALF_MOVED = """
 import os, signal, sys, sharkpy, time
-from sharkpy.sources.storage.object_store import BucketStore
+from sharkpy.sources.storage.bucket_store import BucketStore
 call, left = getattr(BucketStore, sys.argv[3]), [int(sys.argv[2])]
 
 def call_and_die(store, source, target):

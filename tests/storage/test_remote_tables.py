@@ -26,7 +26,7 @@ from sharkpy.base.errors import (
     StorageRefusedError,
 )
 from sharkpy.execution.restrictions import Restrictions
-from sharkpy.sources import local_copy
+from sharkpy.sources import open_files
 from sharkpy.sources.storage.fetched_files import FetchedFiles
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.files_server import FilesServer
@@ -52,7 +52,7 @@ def session(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture(autouse=True)
 def nothing_fetched(proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> None:
     """Holes in copies show; what the proxy has seen is forgotten."""
-    monkeypatch.setattr(local_copy, "FETCHED", FetchedFiles(hole=b"\xff"))
+    monkeypatch.setattr(open_files, "FETCHED", FetchedFiles(hole=b"\xff"))
     proxy.rules.clear()
     proxy.seen.clear()
 

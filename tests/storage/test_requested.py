@@ -17,9 +17,9 @@ import pytest
 
 import sharkpy
 from sharkpy.base.cancellation import Cancellation
-from sharkpy.sources import local_copy
+from sharkpy.sources import open_files
 from sharkpy.sources.storage.fetched_files import FetchedFiles
-from sharkpy.sources.storage.meter import METER, Meter, Requested
+from sharkpy.sources.storage.meter import METER, Meter, RequestCounts
 from tests.storage.fault_proxy import FaultProxy
 from tests.storage.places import BUCKET, memory_store
 from tests.storage.s3_servers import ACCESS_KEY, SECRET
@@ -30,20 +30,20 @@ _REQUESTED = re.compile(r"(\d+) requests? to storage for ([\d.]+) (\w+)")
 def test_parts_count_for_their_statement() -> None:
     meter, statement, part, other = Meter(), Cancellation(), Cancellation(), Cancellation()
     with statement.active(), part.following(statement), part.active():
-        meter.add(Requested(2, 10))
-    meter.add(Requested(1, 5), statement)
-    meter.add(Requested(4, 0), other)
-    meter.add(Requested(8, 0))
-    assert meter.of(statement) == Requested(3, 15)
-    assert meter.of(part) == Requested()
-    assert meter.total == Requested(15, 15)
-    assert meter.of(None) == Requested()
+        meter.add(RequestCounts(2, 10))
+    meter.add(RequestCounts(1, 5), statement)
+    meter.add(RequestCounts(4, 0), other)
+    meter.add(RequestCounts(8, 0))
+    assert meter.of(statement) == RequestCounts(3, 15)
+    assert meter.of(part) == RequestCounts()
+    assert meter.total == RequestCounts(15, 15)
+    assert meter.of(None) == RequestCounts()
     assert part.whole is part
 
 
 def test_a_statement_that_is_over_is_forgotten() -> None:
     meter, statement = Meter(), Cancellation()
-    meter.add(Requested(1), statement)
+    meter.add(RequestCounts(1), statement)
     del statement
     gc.collect()
     assert len(meter._known) == 0
@@ -58,7 +58,7 @@ def test_requests_to_a_store() -> None:
         (one, *_) = store.list("s3://memory/t")
         assert METER.of(statement).requests == 4
         assert [bytes(part) for part in store.read(one, [(0, 2), (5, 9)])] == [b"01", b"5678"]
-        assert METER.of(statement) == Requested(6, 6)
+        assert METER.of(statement) == RequestCounts(6, 6)
         assert list(store.list("s3://memory/none")) == []
         assert METER.of(statement).requests == 7
 
@@ -82,7 +82,7 @@ def test_explain_analyze(
     form: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(local_copy, "FETCHED", FetchedFiles())
+    monkeypatch.setattr(open_files, "FETCHED", FetchedFiles())
     key = uuid4().hex
     for part in range(2):
         sink = pa.BufferOutputStream()
@@ -115,7 +115,7 @@ def test_explain_analyze(
 def test_stripes_that_are_not_wanted(
     session: sharkpy.SharkContext, s3: Any, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_copy, "FETCHED", FetchedFiles(hole=b"\xff"))
+    monkeypatch.setattr(open_files, "FETCHED", FetchedFiles(hole=b"\xff"))
     chosen, count, key = random.Random(1), 300_000, uuid4().hex
     rows = pa.table(
         {
@@ -136,7 +136,7 @@ def test_stripes_that_are_not_wanted(
         *("i BETWEEN 150000 AND 151000", "i = 7", "i IS NULL AND s < '00001000'", "s > '00299990'", "d = '2020-03-01'"),
         *("i < 0", "NOT i < 299990", "i IS NULL", "i > 299000 OR s = '00000001'", "noise > 2", "noise < 0.0001"),
     ):
-        monkeypatch.setattr(local_copy, "FETCHED", FetchedFiles(hole=b"\xff"))
+        monkeypatch.setattr(open_files, "FETCHED", FetchedFiles(hole=b"\xff"))
         proxy.seen.clear()
         query = f"SELECT count(*), min(noise), max(noise), max(s) FROM {{}}{key} WHERE {where}"
         found = session.sql(query.format("far")).fetchall()

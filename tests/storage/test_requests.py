@@ -10,7 +10,7 @@ import pytest
 
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CancelledError
-from sharkpy.sources.storage.requests import Call, again_and_again, answer, in_parallel, in_turn
+from sharkpy.sources.storage.requests import Call, in_order, in_parallel, repeatedly, result_of
 from tests.storage.places import ended
 from tests.waiting import allowed, until
 
@@ -59,7 +59,7 @@ def test_calls_are_begun_as_their_results_are_read() -> None:
             asked.append(number)
             yield number
 
-    results = in_turn(map(calls.call, numbers()), 4)
+    results = in_order(map(calls.call, numbers()), 4)
     assert next(results) == 0
     assert next(results) == 1
     assert len(asked) <= 5
@@ -69,7 +69,7 @@ def test_calls_are_begun_as_their_results_are_read() -> None:
 
 def test_what_nobody_reads_is_dropped() -> None:
     calls = Calls(60)
-    results = in_turn([quick, *map(calls.call, range(3))], 4)
+    results = in_order([quick, *map(calls.call, range(3))], 4)
     assert next(results) == 7
     until(lambda: len(calls.begun) == 3)
     results.close()
@@ -98,7 +98,7 @@ def test_a_statement_that_has_ended_asks_nothing() -> None:
     statement = Cancellation()
     statement.cancel()
     with statement.active(), pytest.raises(CancelledError):
-        answer(calls.call(0))
+        result_of(calls.call(0))
     assert calls.begun == []
 
 
@@ -110,7 +110,7 @@ def test_a_call_that_is_told_to_end_is_not_dropped() -> None:
             await asyncio.sleep(0.01)
         done.set()
 
-    assert ended(lambda: answer(until_told, told.set)) < allowed(0.3)
+    assert ended(lambda: result_of(until_told, told.set)) < allowed(0.3)
     assert done.wait(allowed(10))
 
 
@@ -128,14 +128,14 @@ class Counted:
 
 def test_a_call_is_made_until_its_result_is_the_last() -> None:
     counted = Counted()
-    assert list(again_and_again(counted.call, lambda number: number < 20)) == list(range(1, 21))
+    assert list(repeatedly(counted.call, lambda number: number < 20)) == list(range(1, 21))
     assert counted.calls.begun == list(range(1, 21))
     assert counted.calls.most == 1
 
 
 def test_the_next_call_is_under_way_but_for_the_second() -> None:
     counted = Counted(seconds=0.5)
-    numbers = again_and_again(counted.call, lambda number: True)
+    numbers = repeatedly(counted.call, lambda number: True)
     begun = counted.calls.begun
     assert next(numbers) == 1
     assert begun == [1]

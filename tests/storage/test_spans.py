@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.sources.storage.spans import Spans
+from sharkpy.sources.storage.fetched_files import Spans
 
 RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)))
 

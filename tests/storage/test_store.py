@@ -232,7 +232,7 @@ def test_a_copy(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.store.put(place.path("to"), b"old")
     copied = place.store.copy(source, place.path("to"))
     assert content_of(place.store, copied) == content
-    monkeypatch.setattr("sharkpy.sources.storage.object_store._MOST_COPIED", 1_000)
+    monkeypatch.setattr("sharkpy.sources.storage.bucket_store._MOST_COPIED", 1_000)
     parts = place.store.copy(source, place.path("in/parts"))
     assert content_of(place.store, parts) == content
     with pytest.raises(SourceError, match='none" does not exist'):

@@ -14,7 +14,7 @@ from sharkpy.sources.storage.access import NO_KEYS
 from sharkpy.sources.storage.object_reader import ObjectReader
 from sharkpy.sources.storage.store import StoreLimits
 from sharkpy.sources.storage.stores import store_of
-from sharkpy.sources.storage.unfinished_uploads import S3Bucket, signed_request
+from sharkpy.sources.storage.uploads import S3Bucket, signed_request
 from tests.storage.fault_proxy import fault_proxy
 from tests.storage.places import BUCKET, QUICK, access_to, s3_access, s3_store
 from tests.storage.s3_servers import ACCESS_KEY, S3Server

@@ -21,7 +21,7 @@ from sharkpy.physical.sinks import ResultSink
 from sharkpy.physical.stage_program import FileColumns
 from sharkpy.plan.commands import CreateContinuousTable, Insert
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 from sharkpy.sql.binder import bind, bind_epoch, bind_state_folds
 from sharkpy.sql.statements.bind_epoch import EpochTables
 from sharkpy.streaming.commands.new_state import state_properties

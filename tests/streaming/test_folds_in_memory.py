@@ -23,7 +23,7 @@ from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.sources import layout, staged_files
 from sharkpy.sources.folders.generations import is_folded
 from sharkpy.sources.layout import DataFile, Generation
-from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.source import ReadMetrics
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import make_stream, put, put_numbers, rows
 from tests.waiting import until

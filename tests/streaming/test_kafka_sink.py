@@ -18,7 +18,7 @@ import sharkpy
 from sharkpy.base.errors import ConfigurationError, ExecutionError, NotAllowedError, ResourceError, SharkError
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.kafka import producer as producers
-from sharkpy.sources.kafka.producer import Mark, MarkedProducer
+from sharkpy.sources.kafka.producer import CommitMark, MarkedProducer
 from sharkpy.streaming import steps
 from sharkpy.streaming.sinks import kafka_sink
 from tests.streaming.clauses import NOW
@@ -319,7 +319,7 @@ def test_a_transaction_that_does_not_end(topic: Callable[..., KafkaTopic], monke
         with pytest.raises(ExecutionError, match=f'a transaction has not ended that may have written to "{made.name}"'):
             MarkedProducer(options, group).take_over()
         transaction.commit_transaction()
-        assert MarkedProducer(options, group).take_over() == Mark(1, "")
+        assert MarkedProducer(options, group).take_over() == CommitMark(1, "")
     finally:
         consumer.close()
 

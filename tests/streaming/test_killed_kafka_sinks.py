@@ -20,7 +20,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import ExecutionError
-from sharkpy.sources.kafka.producer import Mark, MarkedProducer
+from sharkpy.sources.kafka.producer import CommitMark, MarkedProducer
 from sharkpy.streaming import steps
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
 from tests.faults.test_killed_windows import BEGIN, SECONDS
@@ -283,9 +283,9 @@ def test_the_broker_restarts_in_a_transaction(tmp_path: Path, broker: KafkaBroke
     producer = MarkedProducer(options, "one")
     assert producer.take_over() is None
     producer.begin()
-    producer.commit(Mark(1, "a"))
+    producer.commit(CommitMark(1, "a"))
     # A broker that is killed before may lose it: see `MarkedProducer._unended`.
-    assert producer._last_mark() == Mark(1, "a")
+    assert producer._last_mark() == CommitMark(1, "a")
     broker.kill()
     time.sleep(_AWAY_SECONDS)
     broker.start()
@@ -293,11 +293,11 @@ def test_the_broker_restarts_in_a_transaction(tmp_path: Path, broker: KafkaBroke
     began = time.monotonic()
     with suppress(ExecutionError):
         producer.flush()
-        producer.commit(Mark(2, "b"))
+        producer.commit(CommitMark(2, "b"))
     assert time.monotonic() - began < _COMMIT_SECONDS
     assert producer.was_cut_off()
     other = MarkedProducer(options, "one")
-    assert other.take_over() in (Mark(1, "a"), Mark(2, "b"))
+    assert other.take_over() in (CommitMark(1, "a"), CommitMark(2, "b"))
     other.begin()
-    other.commit(Mark(3, "c"))
-    assert MarkedProducer(options, "one").take_over() == Mark(3, "c")
+    other.commit(CommitMark(3, "c"))
+    assert MarkedProducer(options, "one").take_over() == CommitMark(3, "c")

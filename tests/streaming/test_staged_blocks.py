@@ -22,7 +22,7 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.tables import versions
 from sharkpy.execution.tables.block_loading import DriverLoader
-from sharkpy.sources import written_rows
+from sharkpy.sources import new_files
 from sharkpy.streaming import steps
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
 
@@ -39,7 +39,7 @@ def context(tmp_path: Path, folder: Path, request: pytest.FixtureRequest) -> Ite
     with sharkpy.connect("local[2]", tmp_path / "w", **conf, **getattr(request, "param", {})) as context:
         make_stream(context, folder, "('max.files.per.epoch' = '1')")
         yield context
-    assert not written_rows._kept
+    assert not new_files._caches
     assert not list((tmp_path / "shm").iterdir())
 
 

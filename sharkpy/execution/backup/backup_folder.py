@@ -12,11 +12,11 @@ from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import SharkError, SourceError, UnsupportedError
 from sharkpy.columnar.block_folders import storage_error, sync_directory, write_file
 from sharkpy.execution.backup.copy_file import local_file
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.remote_removal import Removal
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import file_of, opened, store_with
 from sharkpy.sources.named_files import Access
+from sharkpy.sources.open_files import data_file_of, opened, store_for_access
 
 WAREHOUSE = "warehouse"
 """Folder of a backup that holds the files of the warehouse."""
@@ -62,7 +62,7 @@ class BackupFolder:
     def require_free(self, hint: str) -> None:
         """Raise SourceError 58030 if the folder is not empty, UnsupportedError if its store cannot write or list."""
         if self.is_remote:
-            store = store_with(self.location, self.access_id)
+            store = store_for_access(self.location, self.access_id)
             if not (store.traits.writes and store.traits.lists):
                 raise UnsupportedError(f'"{self.shown}" cannot be written: its server is read-only')
             is_free = next(iter(store.list(self.location)), None) is None and store.stat(self.location) is None
@@ -98,8 +98,8 @@ class BackupFolder:
     def files(self) -> dict[str, DataFile]:
         """Return all files in the folder by their relative names."""
         if self.is_remote:
-            found = checked(store_with(self.location, self.access_id).list(self.location))
-            return {uri.below(one.path, self.location) or "": file_of(one, self.access_id) for one in found}
+            found = checked(store_for_access(self.location, self.access_id).list(self.location))
+            return {uri.below(one.path, self.location) or "": data_file_of(one, self.access_id) for one in found}
         paths = (Path(folder, name) for folder, _, names in os.walk(self.location) for name in names)
         return {str(path.relative_to(self.location)): local_file(str(path)) for path in paths if path.is_file()}
 
@@ -110,7 +110,7 @@ class BackupFolder:
     def put(self, name: str, content: bytes) -> None:
         """Write a small file atomically."""
         if self.is_remote:
-            store_with(self.location, self.access_id).put(self.at(name), content)
+            store_for_access(self.location, self.access_id).put(self.at(name), content)
         else:
             write_file(self.at(name), memoryview(content), sync=True)
 
@@ -124,12 +124,12 @@ class BackupFolder:
                 return None
             except OSError as error:
                 raise io_error(error, path) from None
-        facts = store_with(path, self.access_id).stat(path)
+        facts = store_for_access(path, self.access_id).stat(path)
         if facts is None:
             return None
         if facts.size_bytes > _MOST_BYTES:
             raise SourceError(f'"{uri.redacted(path)}" has more than {_MOST_BYTES >> 20} MB')
-        with opened(file_of(facts, self.access_id)) as file:
+        with opened(data_file_of(facts, self.access_id)) as file:
             return file.read()
 
     def remove(self, names: Iterable[str]) -> None:
@@ -139,7 +139,7 @@ class BackupFolder:
         """
         if not self.is_remote:
             return
-        removal = Removal(self.location, store_with(self.location, self.access_id), self.access_id)
+        removal = Removal(self.location, store_for_access(self.location, self.access_id), self.access_id)
         try:
             with Cancellation().active():
                 removal.store.delete([self.at(name) for name in names])

@@ -18,9 +18,9 @@ from sharkpy.base.cancellation import Cancellation, check_cancelled, current_can
 from sharkpy.base.errors import SourceError
 from sharkpy.columnar.block_folders import storage_error
 from sharkpy.sources.copied_files import is_within_store
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import facts_of, file_of, opened, store_with
+from sharkpy.sources.open_files import data_file_of, object_of_file, opened, store_for_access
 
 _AT_ONCE = 8
 """Number of copies at once on the local disk, or within a store."""
@@ -87,8 +87,8 @@ def copy_file(source: DataFile, target: str, access_id: str = "") -> Copy:
     """
     check_cancelled()
     if _stays_in_store(source, target, access_id):
-        facts = store_with(target, access_id).copy(facts_of(source), target)
-        return Copy(file_of(facts, access_id), "", source.modified_ns)
+        facts = store_for_access(target, access_id).copy(object_of_file(source), target)
+        return Copy(data_file_of(facts, access_id), "", source.modified_ns)
     if uri.is_remote(target):
         return _to_store(source, target, access_id)
     return _to_disk(source, target)
@@ -108,7 +108,7 @@ def _passes_through(source: DataFile, target: str, access_id: str) -> bool:
 def _to_store(source: DataFile, target: str, access_id: str) -> Copy:
     reading = _Digested(_opened(source))
     try:
-        facts = store_with(target, access_id).put(target, cast(BinaryIO, reading))
+        facts = store_for_access(target, access_id).put(target, cast(BinaryIO, reading))
     finally:
         # A remote source is not closed: after a cancellation, a thread of the store's library may still read it.
         if not source.access:
@@ -117,7 +117,7 @@ def _to_store(source: DataFile, target: str, access_id: str) -> Copy:
         raise SourceError(
             f'"{uri.redacted(target)}" has {facts.size_bytes} bytes instead of the {reading.size_bytes} read'
         )
-    return Copy(file_of(facts, access_id), reading.checksum, _modified_ns(source))
+    return Copy(data_file_of(facts, access_id), reading.checksum, _modified_ns(source))
 
 
 def _to_disk(source: DataFile, target: str) -> Copy:

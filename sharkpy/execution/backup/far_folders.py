@@ -9,12 +9,12 @@ from typing import TypeVar
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
 from sharkpy.sources.folders.generations import Generation
-from sharkpy.sources.folders.manifest import write_of
+from sharkpy.sources.folders.manifests import write_of
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.named_files import Access
-from sharkpy.sources.remote_partitions import visible_in_folders
-from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.parallel_requests import parallel_map
+from sharkpy.sources.remote_files import visible_in_folders
 
 T = TypeVar("T")
 _TABLES_AT_ONCE = 4
@@ -46,7 +46,7 @@ def with_newest(folders: Sequence[FarFolder], access: Access) -> list[FarFolder]
             return one
         return replace(one, newest=_unless_missing(one, lambda: table_folder(one.location, access).newest(), 0))
 
-    return side_by_side(noted, folders)
+    return parallel_map(noted, folders)
 
 
 def saved_files(tables: Sequence[Sequence[FarFolder]], access: Access) -> dict[str, DataFile]:
@@ -57,7 +57,7 @@ def saved_files(tables: Sequence[Sequence[FarFolder]], access: Access) -> dict[s
     Plain files keep their names.
     """
     found = dict[str, DataFile]()
-    for files in side_by_side(lambda folders: _files_of(folders, access), tables, _TABLES_AT_ONCE):
+    for files in parallel_map(lambda folders: _files_of(folders, access), tables, _TABLES_AT_ONCE):
         found |= files
     return found
 

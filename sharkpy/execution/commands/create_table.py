@@ -47,7 +47,7 @@ from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.commands import CreateTable
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.remote_files import has_files
 from sharkpy.values.types import Schema

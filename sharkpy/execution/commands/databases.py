@@ -12,7 +12,7 @@ from sharkpy.catalog.path_gate import local_path
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AlterDatabase, CreateDatabase, DropDatabase, UseDatabase
-from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.open_files import store_for_access
 
 
 def create_database(command: CreateDatabase, session: EngineSession) -> CommandResult:
@@ -49,7 +49,7 @@ def _place(location: str, session: EngineSession) -> str:
     session.restrictions.check_location(location)
     if not uri.is_remote(location) or not is_supported(location):
         return local_path(location)
-    traits = store_with(location, session.catalog.named_access_id(location)).traits
+    traits = store_for_access(location, session.catalog.named_access_id(location)).traits
     if not (traits.writes and traits.lists):
         raise UnsupportedError(f'a database cannot be in "{uri.redacted(location)}": its server is read-only')
     return location.rstrip("/")

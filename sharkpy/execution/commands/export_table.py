@@ -33,10 +33,10 @@ from sharkpy.execution.tables.data_files import partition_files, table_files
 from sharkpy.plan.commands import ExportTable, ImportTable
 from sharkpy.sources import layout
 from sharkpy.sources.copied_files import copy_files
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.open_files import cached_text
 from sharkpy.sources.remote_files import files_below, has_files, visible_files
-from sharkpy.sources.remote_texts import text_at
 
 METADATA = "_metadata"
 DATA = "data"
@@ -157,7 +157,7 @@ def _read(command: ImportTable, session: EngineSession) -> _Export:
     folder = command.path.rstrip("/") if is_far else local_path(command.path)
     place = uri.join(folder, METADATA)
     try:
-        text = text_at(place, access_id) if is_far else session.restrictions.gate.read_text(place)
+        text = cached_text(place, access_id) if is_far else session.restrictions.gate.read_text(place)
         check_json_nesting(text)
         facts = json.loads(text)
         name = command.name or str(facts["name"])

@@ -13,8 +13,8 @@ from sharkpy.base.errors import BindError, ResourceError, SourceError
 from sharkpy.catalog.function_catalog import Fetched
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.copied_files import copy_files
-from sharkpy.sources.failures import io_error
-from sharkpy.sources.local_copy import file_of, store_with
+from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.open_files import data_file_of, store_for_access
 from sharkpy.sources.storage.store import ObjectFacts
 
 MOST_BYTES = 1 << 30
@@ -49,7 +49,7 @@ def facts_of_file(location: str, access_id: str) -> ObjectFacts:
     name = uri.name_of(location)
     if name in ("", ".", "..") or "\0" in name:
         raise BindError(f'"{uri.redacted(location)}" has no valid file name', sqlstate="42602")
-    facts = store_with(location, access_id).stat(location)
+    facts = store_for_access(location, access_id).stat(location)
     if facts is None:
         raise SourceError(f'cannot read "{uri.redacted(location)}": there is no such file', sqlstate="58P01")
     return facts
@@ -70,5 +70,5 @@ def _copied(facts: ObjectFacts, access_id: str, session: EngineSession) -> str:
     # The engine's scratch folder is removed at exit, so this folder needs no exit handler.
     weakref.finalize(session.catalog.resources, shutil.rmtree, folder, ignore_errors=True).atexit = False
     target = str(Path(folder, uri.name_of(facts.path)))
-    copy_files([(file_of(facts, access_id), target)])
+    copy_files([(data_file_of(facts, access_id), target)])
     return target

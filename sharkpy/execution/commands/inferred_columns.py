@@ -8,8 +8,8 @@ from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateTable
-from sharkpy.sources.columns_of_files import columns_of_files
 from sharkpy.sources.named_files import files_at
+from sharkpy.sources.undeclared_columns import columns_of_files
 
 
 def with_inferred_columns(command: CreateTable, session: EngineSession) -> CreateTable:

@@ -14,8 +14,8 @@ from sharkpy.execution.commands.resources import resource_path
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateFunction
 from sharkpy.sources.copied_files import copy_files
-from sharkpy.sources.failures import io_error
-from sharkpy.sources.local_copy import file_of
+from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.open_files import data_file_of
 from sharkpy.sources.staged_files import sync_folders
 
 
@@ -62,7 +62,7 @@ def _kept(given: Sequence[tuple[str, str]], folder: str, session: EngineSession)
             target.parent.mkdir(parents=True)
         except OSError as error:
             raise io_error(error, folder) from None
-        copy_files([(file_of(facts, access_id), str(target))])
+        copy_files([(data_file_of(facts, access_id), str(target))])
         taken += facts.size_bytes
         copied += [str(target), str(target.parent)]
         found.append((kind, str(target)))

@@ -27,12 +27,11 @@ from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Scan
 from sharkpy.sources import layout
 from sharkpy.sources.copied_files import copy_files, delete_unchanged
-from sharkpy.sources.failures import io_error
-from sharkpy.sources.file_kinds import check_kind
-from sharkpy.sources.file_table import FileTable
+from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.formats import check_format
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import store_at
-from sharkpy.sources.named_files import NamedFiles, is_pattern
+from sharkpy.sources.named_files import FileTable, NamedFiles, is_pattern
+from sharkpy.sources.open_files import store_of_file
 from sharkpy.sources.path_pattern import ANY_FOLDERS, local_matches, local_parts
 from sharkpy.sources.remote_files import is_file, matching_files, remote_files
 from sharkpy.values.types import Schema
@@ -53,7 +52,7 @@ def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot
     if command.is_insert:
         _insert_rows(command, sources, session, snapshot)
     else:
-        check_kind(sources, table.storage.name)
+        check_format(sources, table.storage.name)
         _take_files(command, sources, session)
     if not command.is_local:
         _remove(sources, table)
@@ -65,7 +64,7 @@ def _require_movable(sources: Sequence[DataFile], session: EngineSession) -> Non
 
     Raise BindError if they belong to a managed table, UnsupportedError if their store cannot delete them.
     """
-    if any(not store_at(file).traits.writes for file in sources if file.access):
+    if any(not store_of_file(file).traits.writes for file in sources if file.access):
         hint = "LOAD DATA LOCAL copies files"
         raise UnsupportedError(
             f'"{uri.redacted(sources[0].path)}" cannot be moved, since it cannot be deleted there', hint=hint

@@ -15,7 +15,7 @@ from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.plan.commands import PartitionFilter, PartitionSpec
 from sharkpy.plan.expr import Alias, Cast, string_literal
 from sharkpy.plan.logical import Project, Values
-from sharkpy.sources.partition_values import single_value, typed_values
+from sharkpy.sources.lenient_conversion import single_value, typed_values
 from sharkpy.values.types import INTEGER_TYPES, STRING, DataType
 
 NOT_FOUND = "42S02"

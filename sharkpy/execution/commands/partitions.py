@@ -31,7 +31,7 @@ from sharkpy.plan.commands import (
     ExchangePartition,
     RenamePartition,
 )
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 
 _EXISTS = "42710"
 

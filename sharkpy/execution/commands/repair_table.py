@@ -18,12 +18,12 @@ from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import RepairTable
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import is_hidden_name
+from sharkpy.sources.lenient_conversion import single_value
 from sharkpy.sources.named_files import Access
-from sharkpy.sources.partition_values import single_value
+from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.remote_files import has_files, subfolders
-from sharkpy.sources.side_by_side import side_by_side
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog
@@ -60,7 +60,7 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, cata
             named.setdefault(partition_name(table.partition_columns, values), []).append(folder)
     found = [(name, folder) for name, (folder, *others) in named.items() if not others and name not in changes.known]
     absent = [one for one in changes.known.values() if one.folder(table) not in there]
-    are_there = side_by_side(lambda one: _is_there(one.folder(table), access), absent)
+    are_there = parallel_map(lambda one: _is_there(one.folder(table), access), absent)
     gone = [one for one, is_there in zip(absent, are_there, strict=True) if not is_there]
     if found:
         yield "Partitions not in metastore:\t" + "\t".join(f"{table.name}:{name}" for name, _ in found)
@@ -142,7 +142,7 @@ def _subfolders_of(home: str, access: Access) -> Subfolders:
     """Return the function that lists subfolders. Each remote folder takes a request, several at once."""
     if not uri.is_remote(home):
         return lambda folders: [_local_subfolders(folder) for folder in folders]
-    return partial(side_by_side, partial(subfolders, access_id=access(home)))
+    return partial(parallel_map, partial(subfolders, access_id=access(home)))
 
 
 def _local_subfolders(path: str) -> list[str]:

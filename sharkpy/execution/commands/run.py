@@ -56,7 +56,7 @@ from sharkpy.execution.commands.user_functions import (
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.plan import commands
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 
 Runner = Callable[[Any, EngineSession], CommandResult]
 Writer = Callable[[Any, EngineSession, QuerySnapshot], CommandResult]

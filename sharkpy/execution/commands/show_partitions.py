@@ -14,7 +14,7 @@ from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.plan.commands import ShowPartitions
 from sharkpy.plan.expr import Literal, PythonValue
 from sharkpy.plan.logical import LogicalPlan, Values
-from sharkpy.sources.partition_values import typed_values
+from sharkpy.sources.lenient_conversion import typed_values
 from sharkpy.values.types import STRING
 
 

@@ -31,8 +31,8 @@ from sharkpy.catalog.trash import is_shared_folder, require_own_folder
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.expr import Alias, Cast
 from sharkpy.plan.logical import LogicalPlan, Project
-from sharkpy.sources.local_copy import store_with
-from sharkpy.sources.registry import source
+from sharkpy.sources.formats import source
+from sharkpy.sources.open_files import store_for_access
 from sharkpy.sources.remote_files import has_files
 from sharkpy.values.types import NULL, STRING, ArrayType, DataType, MapType, Schema, StructType, is_interval
 
@@ -190,7 +190,7 @@ def _remote_folder(location: str, kind: TableKind, session: EngineSession) -> st
         return local_path(location)
     if kind is TableKind.EXTERNAL:
         return location.rstrip("/")
-    traits = store_with(location, session.catalog.named_access_id(location)).traits
+    traits = store_for_access(location, session.catalog.named_access_id(location)).traits
     if not (traits.writes and traits.lists):
         message = f'only an external table can be in "{uri.redacted(location)}": its server is read-only'
         raise UnsupportedError(message, hint="use CREATE EXTERNAL TABLE")

@@ -27,7 +27,7 @@ from sharkpy.execution.commands.storage import (
 )
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateView, DropTable, RenameTable, SetTableProperties
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog

@@ -21,7 +21,7 @@ from sharkpy.execution.tasks.task import BATCH_ROWS, run_task, task_batches
 from sharkpy.physical.sinks import BlockSink
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import ExchangeColumns, StageProgram
-from sharkpy.sources.storage.meter import METER, Requested
+from sharkpy.sources.storage.meter import METER, RequestCounts
 
 _RELATION = re.compile(r"\bin[0-9]+\b")
 
@@ -110,7 +110,7 @@ class DriverStages:
         self.run.note(stage, len(stage.tasks), [self._report(metrics, start, asked)], start)
         return results
 
-    def _report(self, metrics: TaskMetrics, start: float, asked: Requested) -> TaskReport:
+    def _report(self, metrics: TaskMetrics, start: float, asked: RequestCounts) -> TaskReport:
         seconds = time.perf_counter() - start
         figures = (metrics.rows_in, metrics.rows_out, metrics.bytes_out)
         requested = METER.of(self.run.statement) - asked

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sharkpy.execution.tasks.operator_figures import OperatorFigures, sum_figures
 from sharkpy.execution.tasks.report import TaskReport
 from sharkpy.optimizer.replan.decision import Decision
-from sharkpy.sources.storage.meter import Requested
+from sharkpy.sources.storage.meter import RequestCounts
 
 if TYPE_CHECKING:
     from sharkpy.physical.plan import PhysicalPlan
@@ -54,7 +54,7 @@ class StageProfile:
     """Number of these tasks that ran on the host of most of their blocks."""
     blocks_rebuilt: int = 0
     """Number of lost or damaged blocks that the stage's tasks rebuilt themselves."""
-    requested: Requested = Requested()  # noqa: RUF009  it is frozen
+    requested: RequestCounts = RequestCounts()  # noqa: RUF009  it is frozen
     """Requests of the stage to remote storage."""
 
 
@@ -112,5 +112,5 @@ def stage_profile(
         placed_tasks=sum(report.blocks_beside + report.blocks_afar > 0 for report in reports),
         beside_tasks=sum(report.blocks_beside >= max(report.blocks_afar, 1) for report in reports),
         blocks_rebuilt=sum(report.blocks_rebuilt for report in reports),
-        requested=sum((report.requested for report in reports), Requested()),
+        requested=sum((report.requested for report in reports), RequestCounts()),
     )

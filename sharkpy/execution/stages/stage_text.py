@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sharkpy.execution.stages.profile import QueryProfile, StageProfile
     from sharkpy.physical.plan import PhysicalPlan
-    from sharkpy.sources.storage.meter import Requested
+    from sharkpy.sources.storage.meter import RequestCounts
 
 
 def run_text(profile: QueryProfile, planned: PhysicalPlan, *, is_whole: bool) -> str:
@@ -63,7 +63,7 @@ def stage_work(stage: StageProfile) -> str:
     return text
 
 
-def requests_text(requested: Requested) -> str:
+def requests_text(requested: RequestCounts) -> str:
     return f"{count_of(requested.requests, 'request')} to storage for {format_bytes(requested.fetched_bytes)}"
 
 

@@ -19,15 +19,13 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics_table import PackedStatistics
 from sharkpy.execution.tables.split_groups import split_groups
 from sharkpy.execution.tasks.row_buckets import RowBuckets
-from sharkpy.sources.file_splits import by_form, read_properties
+from sharkpy.sources.formats import files_by_format, read_properties, source
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import opened
-from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.new_files import cached_rows
+from sharkpy.sources.open_files import opened
 from sharkpy.sources.parquet import ParquetSource
-from sharkpy.sources.read_split import read_split_coded
-from sharkpy.sources.registry import source
-from sharkpy.sources.split import Split
-from sharkpy.sources.written_rows import kept_rows
+from sharkpy.sources.source import ReadMetrics, Split
+from sharkpy.sources.split_rows import read_split_coded
 from sharkpy.values.types import Schema, arrow_schema
 
 if TYPE_CHECKING:
@@ -74,7 +72,7 @@ def loading_splits(
 
     A table of few blocks is divided among the threads. `schema_text` is as for `file_splits`.
     """
-    groups = by_form(files, storage)
+    groups = files_by_format(files, storage)
     return [split for form, part in groups for split in _splits(part, schema, form, conf, schema_text, num_threads)]
 
 
@@ -119,7 +117,7 @@ def _written_group(file: DataFile, storage: StorageFormat) -> Split | None:
 
 def last_split(file: DataFile, storage: StorageFormat) -> Split | None:
     """Return the split of a file's last rows, if this process wrote them and they are still in memory."""
-    kept = kept_rows(file.path)
+    kept = cached_rows(file.path)
     if kept is None:
         return None
     return Split.of(file, storage.name, storage.properties, kept.first, kept.count, kept.rows.num_rows)

@@ -13,13 +13,12 @@ from sharkpy.base.errors import CancelledError, ConfigurationError, ExecutionErr
 from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition, partition_values
 from sharkpy.catalog.json_rows import partition_format_to_text
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.layout import DataFile, files_below
-from sharkpy.sources.named_files import Access
+from sharkpy.sources.named_files import Access, FileTable
 from sharkpy.sources.remote_files import files_below as remote_files_below
-from sharkpy.sources.remote_partitions import remote_partition_files
+from sharkpy.sources.remote_files import remote_partition_files
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from sharkpy.columnar.block_folders import FolderUse
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion, VersionStore
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.source import ReadMetrics
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog

@@ -13,14 +13,13 @@ from sharkpy.catalog.file_options import FileOptions, GivenColumns, file_propert
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import StorageFormat, TableKind
 from sharkpy.catalog.path_gate import local_path
-from sharkpy.sources.columns_of_files import columns_of_files
-from sharkpy.sources.csv_files.sniffed import described
-from sharkpy.sources.file_table import FileTable
+from sharkpy.sources.csv_files.detection import detect_csv
+from sharkpy.sources.formats import source
 from sharkpy.sources.hadoop_codecs import codec_of_path
 from sharkpy.sources.json_source import MULTI_LINE, found_properties
-from sharkpy.sources.named_files import Access, NamedFiles, named_files, partition_columns
-from sharkpy.sources.registry import source
+from sharkpy.sources.named_files import Access, FileTable, NamedFiles, named_files, partition_columns
 from sharkpy.sources.source import Properties
+from sharkpy.sources.undeclared_columns import columns_of_files
 from sharkpy.values.types import STRING, Field, Schema
 
 if TYPE_CHECKING:
@@ -140,10 +139,10 @@ def _described(
 def _described_csv(found: NamedFiles, given: Properties, columns: GivenColumns | None) -> tuple[StorageFormat, Schema]:
     """Return the format and columns of CSV files. If all columns are given, only the first lines are read."""
     if columns is None:
-        properties, schema = described(found.files, given)
+        properties, schema = detect_csv(found.files, given)
         return StorageFormat(CSV, properties), schema
     known = tuple(pair for pair in given if pair[0] != _INFER)
-    properties, schema = described(found.files, (*known, (_INFER, "false")) if columns.is_whole else given)
+    properties, schema = detect_csv(found.files, (*known, (_INFER, "false")) if columns.is_whole else given)
     is_empty = columns.is_whole and not any(file.size_bytes for file in found.files)
     schema = columns.schema() if is_empty else columns.applied(schema)
     source(CSV).check(schema, properties)

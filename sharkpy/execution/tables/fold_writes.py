@@ -9,12 +9,12 @@ from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.catalog.model import Table
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.fold_files import fold_files
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import Access
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import file_of, local_copy, store_with
+from sharkpy.sources.open_files import data_file_of, local_copy, store_for_access
 
 
 def write_fold(files: Sequence[DataFile], table: Table, staging: str, access: Access, temp_dir: str) -> bool:
@@ -50,5 +50,5 @@ def _copies(files: Sequence[DataFile], folder: Path) -> Iterator[list[str]]:
 
 def _put(path: Path, staging: str, access_id: str) -> None:
     with open(path, "rb") as file:
-        facts = store_with(staging, access_id).put(uri.join(staging, path.name), file)
-    STAGED.report(staging, [file_of(facts, access_id)])
+        facts = store_for_access(staging, access_id).put(uri.join(staging, path.name), file)
+    STAGED.report(staging, [data_file_of(facts, access_id)])

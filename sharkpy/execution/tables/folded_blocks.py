@@ -13,7 +13,7 @@ from sharkpy.base.errors import ResourceError
 from sharkpy.execution.tables.entry import blocks_with_origins
 from sharkpy.execution.tasks.origins import file_of, origin_of
 from sharkpy.sources.folders.table_folder import home_of, table_folder
-from sharkpy.sources.written_rows import WrittenRows
+from sharkpy.sources.new_files import WrittenRowsCache
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.entry import Entry
     from sharkpy.execution.tables.versions import TableVersions
     from sharkpy.sources.layout import DataFile
-    from sharkpy.sources.split import Split
+    from sharkpy.sources.source import Split
 
 
 class FoldedBlocks:
@@ -41,7 +41,7 @@ class FoldedBlocks:
         entry = versions.find(table)
         self._is_wanted = entry is not None and entry.version is not None
         is_heard = self._is_wanted and table.storage.name == "parquet" and not uri.is_remote(staging)
-        self._rows = WrittenRows(staging) if is_heard else None
+        self._rows = WrittenRowsCache(staging) if is_heard else None
         self._files: list[DataFile] = []
         self._made: list[LoadedBlock] | None = None
 

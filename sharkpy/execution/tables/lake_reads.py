@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sharkpy.base.settings import Conf
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
-from sharkpy.sources.file_splits import file_splits
+from sharkpy.sources.formats import file_splits
 from sharkpy.sources.lake.lake_table import LakeTable
 
 

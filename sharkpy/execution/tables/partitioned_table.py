@@ -9,7 +9,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tables.table_cache import TableCache
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
-from sharkpy.sources.file_splits import file_splits
+from sharkpy.sources.formats import file_splits
 
 
 class PartitionedTable:

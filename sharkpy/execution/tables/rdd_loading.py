@@ -17,8 +17,7 @@ from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.physical.sinks import BlockSink
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import FileColumns, StageProgram, TaskInput
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import ReadMetrics, Split
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:

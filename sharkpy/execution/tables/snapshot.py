@@ -15,9 +15,9 @@ from sharkpy.execution.tables.lake_reads import LakeReads
 from sharkpy.execution.tables.partitioned_table import PartitionedTable
 from sharkpy.optimizer.statistics import ColumnEstimate
 from sharkpy.plan.subqueries import QueryTable
-from sharkpy.sources.bad_rows.judged import judged_splits
-from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.lake.lake_table import LakeTable
+from sharkpy.sources.malformed_rows import validated_splits
+from sharkpy.sources.named_files import FileTable
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sharkpy.physical.hive_partitions import HivePartitions
     from sharkpy.plan.expr import PythonValue
     from sharkpy.sources.layout import DataFile
-    from sharkpy.sources.split import Split
+    from sharkpy.sources.source import Split
     from sharkpy.values.types import DataType
 
     TableState: TypeAlias = TableVersion | tuple[Split, ...] | PartitionedTable | LakeReads
@@ -298,7 +298,7 @@ class QuerySnapshot:
         if table.table_id not in self._splits:
             splits = self._list_splits(table)
             how = self._judged.get(table.table_id)
-            self._splits[table.table_id] = splits if how is None else judged_splits(splits, how)
+            self._splits[table.table_id] = splits if how is None else validated_splits(splits, how)
         return self._splits[table.table_id]
 
     def _list_splits(self, table: Table) -> list[Split]:
@@ -308,7 +308,7 @@ class QuerySnapshot:
             return self._given_splits[table.table_id]
         if table.location is None:
             return []
-        from sharkpy.sources.file_splits import file_splits
+        from sharkpy.sources.formats import file_splits
 
         given = self._given.get(table.table_id)
         if given is None or not table.is_stream:
@@ -354,7 +354,7 @@ def _value(answer: object) -> PythonValue:
 
 
 def _bound(text: str | None, dtype: DataType) -> PythonValue:
-    from sharkpy.sources.partition_values import single_value
+    from sharkpy.sources.lenient_conversion import single_value
 
     value: PythonValue = None if text is None else single_value(text, dtype)[0].as_py()
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import Split
 
 _MANY = 64
 """Number of splits below which each has its own blocks."""

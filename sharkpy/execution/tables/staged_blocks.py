@@ -14,11 +14,10 @@ from sharkpy.columnar.block_folders import FolderUse, storage_error
 from sharkpy.execution.tables.block_loading import last_split, sync_folder
 from sharkpy.execution.tables.entry import form_of
 from sharkpy.execution.tables.written_blocks import WrittenBlocks
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.layout import DataFile, files_below
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.split import Split
-from sharkpy.sources.written_rows import FileIdentity, file_identity
+from sharkpy.sources.new_files import FileIdentity, file_identity
+from sharkpy.sources.source import ReadMetrics, Split
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table

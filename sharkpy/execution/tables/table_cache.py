@@ -39,7 +39,7 @@ from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.source import ReadMetrics
 
 _TABLES_AT_ONCE = 4
 

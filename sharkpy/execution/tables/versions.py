@@ -24,8 +24,7 @@ from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
 from sharkpy.sources import staged_files
 from sharkpy.sources.folders.generations import is_folded
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import ReadMetrics, Split
 
 if TYPE_CHECKING:
     from sharkpy.columnar.store import BlockStore

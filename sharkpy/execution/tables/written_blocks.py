@@ -12,11 +12,10 @@ import pyarrow as pa
 
 from sharkpy.base.errors import CancelledError, ExecutionError
 from sharkpy.columnar.block_folders import sync_file
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.parquet import as_read
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import ReadMetrics, Split
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table

@@ -16,8 +16,8 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
 from sharkpy.execution.tasks.origins import split_of
 from sharkpy.execution.tasks.row_buckets import RowBuckets
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.read_split import read_split, read_split_coded
+from sharkpy.sources.source import ReadMetrics
+from sharkpy.sources.split_rows import read_split, read_split_coded
 from sharkpy.values.types import Schema, arrow_schema
 
 Siblings = tuple[Origins, tuple[BlockHandle, ...]]

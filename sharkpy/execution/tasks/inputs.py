@@ -33,8 +33,7 @@ from sharkpy.physical.stage_program import (
     StageProgram,
     TaskInput,
 )
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.split import Split
+from sharkpy.sources.source import ReadMetrics, Split
 from sharkpy.values.nested_arrow import cast_table
 from sharkpy.values.types import arrow_schema, to_arrow
 from sharkpy.values.utf8 import valid_batch
@@ -418,8 +417,7 @@ def _under(statement: Cancellation, stream: BatchStream) -> Iterator[pa.RecordBa
 
 
 def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics, threads: int) -> BatchStream:
-    from sharkpy.sources.read_ahead import read_splits
-    from sharkpy.sources.read_split import read_split
+    from sharkpy.sources.split_rows import read_split, read_splits
 
     columns = list(zip(spec.aliases, arrow_schema(spec.schema.select(spec.names)), strict=True))
     schema = pa.schema([(alias, field.type) for alias, field in columns] or [("_", pa.bool_())])

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sharkpy.sources.local_copy import check_unchanged
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.split import Split
+from sharkpy.sources.open_files import check_unchanged
+from sharkpy.sources.source import ReadMetrics, Split
 from sharkpy.values.types import Schema
 
 MOST_BYTES = 16 << 20

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sharkpy.base import uri
 from sharkpy.execution.tasks.report import FileResult
 from sharkpy.physical.sinks import FileSink
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.values.types import arrow_schema
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def write_file(
     The folder exists while the statement runs; a task that outlives it must not recreate it. Remote files are written
     in `temp_dir` first (default: the system's), and have distinct names in each attempt.
     """
-    from sharkpy.sources.registry import file_suffix
+    from sharkpy.sources.formats import file_suffix
 
     schema = arrow_schema(sink.schema)
     filled = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches if batch.num_rows)
@@ -65,9 +65,9 @@ def _put_files(
     first: pa.RecordBatch, rest: Rows, sink: FileSink, name: str, suffix: str, temp_dir: str
 ) -> Iterator[FileResult]:
     """Upload the rows as one or more objects. Only one of them is on this machine's disk at a time."""
-    from sharkpy.sources.local_copy import store_with
+    from sharkpy.sources.open_files import store_for_access
 
-    store = store_with(sink.directory, sink.access)
+    store = store_for_access(sink.directory, sink.access)
     number = 0
     following: pa.RecordBatch | None = first
     while following is not None:
@@ -90,11 +90,11 @@ def _put_file(rows: Rows, sink: FileSink, path: str, store: Store, temp_dir: str
 
 def _write(rows: Rows, sink: FileSink, attempt: Path, place: Callable[[], object]) -> int:
     """Write a file under a temporary name, call `place`, and return the number of rows."""
+    from sharkpy.sources.formats import source
+    from sharkpy.sources.new_files import rows_cache
     from sharkpy.sources.parquet import ParquetSource
-    from sharkpy.sources.registry import source
-    from sharkpy.sources.written_rows import kept_of
 
-    writer, kept = source(sink.format), kept_of(sink.directory)
+    writer, kept = source(sink.format), rows_cache(sink.directory)
     file = None if kept is None else kept.begin_file()
     try:
         if file is not None and isinstance(writer, ParquetSource):

@@ -11,10 +11,10 @@ from sharkpy.catalog.json_rows import partition_format_from_text
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.columnar.version import BlockOrigin
+from sharkpy.sources.formats import source
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_limit import with_line_limit
-from sharkpy.sources.registry import source
-from sharkpy.sources.split import Split
+from sharkpy.sources.line_chunks import with_line_limit
+from sharkpy.sources.source import Split
 
 
 def origin_of(split: Split) -> BlockOrigin:

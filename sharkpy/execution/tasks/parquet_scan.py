@@ -14,10 +14,9 @@ from operator import attrgetter
 from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.physical.stage_program import FileColumns, TaskInput
-from sharkpy.sources.local_copy import check_unchanged
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.partition_values import single_value
-from sharkpy.sources.split import Split
+from sharkpy.sources.lenient_conversion import single_value
+from sharkpy.sources.open_files import check_unchanged
+from sharkpy.sources.source import ReadMetrics, Split
 from sharkpy.udf.literals import lower_literal, quote_string
 from sharkpy.udf.types_duckdb import quote_identifier
 from sharkpy.values.types import DOUBLE, FLOAT, DataType, Schema

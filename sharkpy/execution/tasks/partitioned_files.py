@@ -19,7 +19,7 @@ from sharkpy.execution.tasks.new_files import write_file
 from sharkpy.execution.tasks.report import FileResult
 from sharkpy.execution.tasks.sinks import SinkContext
 from sharkpy.physical.sinks import FileSink
-from sharkpy.sources.convert import convert_columns
+from sharkpy.sources.column_conversion import convert_columns
 from sharkpy.sources.staged_files import staged_subfolder
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SharkError
-from sharkpy.sources.storage.meter import Requested
+from sharkpy.sources.storage.meter import RequestCounts
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics_table import PackedStatistics
     from sharkpy.execution.tasks.operator_figures import OperatorFigures
-    from sharkpy.sources.metrics import ReadMetrics
+    from sharkpy.sources.source import ReadMetrics
 
 
 _log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class TaskReport:
     blocks_afar: int = 0
     blocks_rebuilt: int = 0
     """Number of lost or damaged blocks that the task rebuilt itself."""
-    requested: Requested = Requested()  # noqa: RUF009  it is frozen
+    requested: RequestCounts = RequestCounts()  # noqa: RUF009  it is frozen
     """Requests of the task to remote storage."""
 
 

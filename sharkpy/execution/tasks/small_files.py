@@ -14,9 +14,8 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.execution.tasks.kept_splits import SplitRows, kept_splits
 from sharkpy.execution.tasks.parquet_scan import is_read_by_duckdb
 from sharkpy.physical.stage_program import FileColumns, StageProgram, StepColumns, TaskInput
-from sharkpy.sources.bad_rows.judged import is_judged
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.split import Split
+from sharkpy.sources.malformed_rows import is_validated
+from sharkpy.sources.source import ReadMetrics, Split
 from sharkpy.values.types import Schema, arrow_schema
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def _small_inputs(program: StageProgram, part: TaskInput) -> list[FileColumns]:
         if not isinstance(spec, FileColumns) or spec.sample is not None:
             continue
         splits = splits_of.get(spec.relation, ())
-        is_read = len(program.inputs) > 1 or any(map(is_judged, splits))
+        is_read = len(program.inputs) > 1 or any(map(is_validated, splits))
         if is_read and _are_small(splits) and not is_read_by_duckdb(spec, splits):
             found.append(spec)
     return found
@@ -93,7 +92,7 @@ def _small_inputs(program: StageProgram, part: TaskInput) -> list[FileColumns]:
 
 def _are_small(splits: Sequence[Split]) -> bool:
     """True if the splits have few bytes, or their files if splits are row groups or offsets."""
-    from sharkpy.sources.registry import source
+    from sharkpy.sources.formats import source
 
     size = 0
     for split in splits:
@@ -123,7 +122,7 @@ def _read(
 
 def _rows_of(split: Split, schema: Schema, names: tuple[str, ...], most: int) -> SplitRows | None:
     """Return the rows of a split, or None if they exceed `most` bytes."""
-    from sharkpy.sources.read_split import read_split
+    from sharkpy.sources.split_rows import read_split
 
     arrow, metrics = _arrow(schema, names), ReadMetrics()
     batches, size = list[pa.RecordBatch](), 0
@@ -136,7 +135,7 @@ def _rows_of(split: Split, schema: Schema, names: tuple[str, ...], most: int) ->
         if size > most:
             return None
     rows = SplitRows(tuple(batches), metrics, size)
-    if not is_judged(split):
+    if not is_validated(split):
         # An epoch's files are read once.
         kept_splits.keep(split, schema, names, rows)
     return rows

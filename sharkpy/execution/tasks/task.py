@@ -283,7 +283,7 @@ _TASK_MODULES = (
     "numba",
     "sharkpy.columnar.block",
     "sharkpy.columnar.store",
-    "sharkpy.sources.registry",
+    "sharkpy.sources.formats",
     "sharkpy.udf.connection",
 )
 

@@ -163,7 +163,7 @@ class StageTask:
         column_cache().limit = self.settings.scan_cache_bytes
         ACCESSES.note(self.settings.accesses)
         if self.settings.accesses and self.settings.results_dir:
-            FETCHED.lie_in(str(Path(self.settings.results_dir).parent))
+            FETCHED.use_folder(str(Path(self.settings.results_dir).parent))
         given = {spec.relation: frames for spec in self.program.data_inputs if isinstance(spec, GivenColumns)}
         buffer = FrameBuffer(pool.settings.decoded_limit, pool.settings.temp_directory)
         return TaskData(

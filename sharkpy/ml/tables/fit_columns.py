@@ -12,7 +12,7 @@ import pyarrow as pa
 from sharkpy.base.errors import ColumnCountError, ColumnNotFoundError, DataError, UnsupportedError, did_you_mean
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, arrow_column_type, make_schema, renamed, stored_form
 from sharkpy.sources.arrow import Array, column_type, pc
-from sharkpy.sources.columns import conform_column
+from sharkpy.sources.column_conversion import conform_column
 from sharkpy.values.nested_arrow import cast_column, fields_by_name
 from sharkpy.values.types import CharType, DataType, Field, Schema, VarcharType, arrow_schema, from_arrow
 

@@ -9,8 +9,8 @@ from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.logical import RowSample
 from sharkpy.plan.node import bracketed
-from sharkpy.sources.registry import source
-from sharkpy.sources.split import Split
+from sharkpy.sources.formats import source
+from sharkpy.sources.source import Split
 from sharkpy.values.types import Schema
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.sources.csv_files.column_types import InferredTypes
 from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.csv_files.records import Record, RecordReader, Token
-from sharkpy.sources.csv_files.seen_types import SeenTypes
 from sharkpy.values.types import STRING
 
 _SEPARATORS = (",", ";", "\t", "|")
@@ -57,7 +57,7 @@ class Rows:
         return self.share == 1, self.share * (1 - 1 / self.num_fields) * (0.1 + typed), self.options.multi_line
 
 
-def found_dialect(text: str, given: CsvOptions, fixed: frozenset[str], *, is_whole: bool) -> tuple[CsvOptions, int]:
+def detect_dialect(text: str, given: CsvOptions, fixed: frozenset[str], *, is_whole: bool) -> tuple[CsvOptions, int]:
     """Options of a file that begins with `text`, and the number of its columns. Options in `fixed` are taken from
     `given`.
     """
@@ -132,13 +132,13 @@ def _escape(sample: str, quote: str) -> str:
 
 def _rows(sample: str, options: CsvOptions, *, is_whole: bool) -> Rows:
     """Rows of single lines, unless quotes contain line breaks."""
-    several = _parted(sample, replace(options, multi_line=True), is_whole=is_whole) if options.quote else None
+    several = _split_rows(sample, replace(options, multi_line=True), is_whole=is_whole) if options.quote else None
     if several is None or several.is_torn or not several.options.multi_line:
-        return _parted(sample, replace(options, multi_line=False), is_whole=is_whole)
+        return _split_rows(sample, replace(options, multi_line=False), is_whole=is_whole)
     return several
 
 
-def _parted(sample: str, options: CsvOptions, *, is_whole: bool) -> Rows:
+def _split_rows(sample: str, options: CsvOptions, *, is_whole: bool) -> Rows:
     start = 0
     for _ in range(options.skip):
         found = _LINE_END.search(sample, start)
@@ -214,19 +214,19 @@ def _has_header(rows: Rows, options: CsvOptions) -> bool:
     columns = [[row[place] for row in body if place < len(row)] for place in range(len(first))]
     typed = False
     for name, values in zip(first, columns, strict=True):
-        told = _told(values, options)
+        told = _common_type(values, options)
         if told is None:
             continue
         typed = True
-        if name and name != options.null and _told([*values, name], options) is None:
+        if name and name != options.null and _common_type([*values, name], options) is None:
             return True
     if typed:
         return False
     return not any(name in values for name, values in zip(first, columns, strict=True) if name)
 
 
-def _told(values: Sequence[Token], options: CsvOptions) -> str | None:
+def _common_type(values: Sequence[Token], options: CsvOptions) -> str | None:
     """Type of some values; None for texts, or if there are none."""
-    guess = SeenTypes(options)
+    guess = InferredTypes(options)
     guess.add(pa.array([None if value == options.null else value for value in values], pa.string()))
     return None if guess.dtype == STRING else str(guess.dtype)

@@ -8,12 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.sources.arrow import Array, column_type, pc
-from sharkpy.sources.csv_files.options import CsvOptions
-from sharkpy.sources.csv_files.patterns import names_zone, parsed
-from sharkpy.sources.lenient import lenient
-from sharkpy.sources.text_fields import with_other_times
+from sharkpy.sources.csv_files.options import CsvOptions, names_zone, parse_in_pattern
+from sharkpy.sources.lenient_conversion import in_zone, lenient
+from sharkpy.sources.text_fields import with_other_time_formats
 from sharkpy.sources.text_format import TextFormat
-from sharkpy.sources.zoned_times import shown_in
 from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
@@ -91,16 +89,16 @@ def _timestamps(text: Array, dtype: DataType, options: CsvOptions) -> Array:
         return _by_pattern(text, dtype, options.timestamp_format, zone)
     whole = _whole_dates(text)
     plain = lenient(whole, dtype)
-    return with_other_times(whole, plain, TextFormat(time_zone=options.time_zone))
+    return with_other_time_formats(whole, plain, TextFormat(time_zone=options.time_zone))
 
 
 def _by_pattern(text: Array, dtype: DataType, pattern: str, zone: str | None) -> Array:
     """Times in a Java pattern; times with a zone are converted to `zone`."""
     distinct = text.dictionary_encode()
     times: Array = pa.array(
-        [parsed(value, pattern) for value in distinct.dictionary.to_pylist()], column_type(TIMESTAMP)
+        [parse_in_pattern(value, pattern) for value in distinct.dictionary.to_pylist()], column_type(TIMESTAMP)
     )
-    found = times if zone is None else shown_in(times, zone)
+    found = times if zone is None else in_zone(times, zone)
     return pc.cast(found, column_type(dtype), safe=False).take(distinct.indices)
 
 

@@ -19,7 +19,7 @@ from sharkpy.base import uri
 
 _GENERATION = re.compile(r"(base|delta)_(?:(\d+)_)?(\d+)")
 """Kind; first generation, for a fold; last or only generation."""
-_KNOWN_NAMES = 1 << 15
+_CACHED_NAMES = 1 << 15
 """Size of the cache of parsed names: each statement lists a folder, which may have thousands."""
 
 
@@ -41,7 +41,7 @@ class Generation:
         return self.last > 0 and not self.is_base
 
 
-@lru_cache(_KNOWN_NAMES)
+@lru_cache(_CACHED_NAMES)
 def _generation(name: str) -> Generation:
     match = _GENERATION.fullmatch(name)
     if match is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.sources import layout, staged_files
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Generation, Placed
 from sharkpy.sources.layout import DataFile
 
@@ -62,7 +62,7 @@ class LocalFolder:
         mark = _mark(staging)
         return self._placed(staged_files.publish(staging, self.path, overwrite), mark)
 
-    def place_behind(self, staging: str, newest: int | None, overwrite: bool) -> Placed:
+    def place_after(self, staging: str, newest: int | None, overwrite: bool) -> Placed:
         mark = _mark(staging)
         target = staged_files.place_generation(staging, self.path, newest, overwrite)
         return Placed(self.path, Path(target).name, mark)

@@ -12,22 +12,21 @@ from sharkpy.base.cancellation import Cancellation, check_cancelled, checked
 from sharkpy.base.errors import ExecutionError, SharkError, SourceError, UnsupportedError
 from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.sources.folders.generations import Generation, Placed
-from sharkpy.sources.folders.kept_manifests import read_manifest
-from sharkpy.sources.folders.manifest import (
+from sharkpy.sources.folders.manifests import (
     GENERATIONS,
     Manifest,
     home_of_staging,
     manifest_path,
     new_write,
+    read_manifest,
     write_of,
 )
-from sharkpy.sources.folders.new_manifest import put_manifest
 from sharkpy.sources.folders.remote_listing import RemoteListing, data_file, is_gone, listed, parts_below
 from sharkpy.sources.folders.remote_removal import Removal
-from sharkpy.sources.folders.staged_writes import STAGED
+from sharkpy.sources.folders.staged_writes import STAGED, put_manifest
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import facts_of, file_of
-from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.open_files import data_file_of, object_of_file
+from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.storage.store import Store
 
 _TRIES = 10
@@ -76,12 +75,12 @@ class RemoteFolder:
             known = self._listed().manifests
             found = [known.get(name) for name in names]
         else:
-            found = side_by_side(lambda name: self.store.stat(manifest_path(self.location, name)), names)
+            found = parallel_map(lambda name: self.store.stat(manifest_path(self.location, name)), names)
         facts = [one for one in found if one is not None]
         if len(facts) < len(names):
             return None
         try:
-            read = side_by_side(lambda one: read_manifest(one, self.store, self.access_id), facts)
+            read = parallel_map(lambda one: read_manifest(one, self.store, self.access_id), facts)
         except SourceError as error:
             if not is_gone(error):
                 raise
@@ -152,7 +151,7 @@ class RemoteFolder:
             self.remove_hidden()
         return placed
 
-    def place_behind(self, staging: str, newest: int | None, overwrite: bool) -> Placed:
+    def place_after(self, staging: str, newest: int | None, overwrite: bool) -> Placed:
         files = self.staged_files(staging)
         if newest is None:
             return self._place_next(staging, files, overwrite)
@@ -178,7 +177,7 @@ class RemoteFolder:
 
     def second_names(self, newest: int | None, staging: str) -> None:
         files = [file for _, files in self.visible(newest) for file in files]
-        STAGED.report(staging, side_by_side(partial(self._second_name, staging), list(enumerate(files))))
+        STAGED.report(staging, parallel_map(partial(self._second_name, staging), list(enumerate(files))))
 
     def sync(self) -> None:
         pass
@@ -271,7 +270,7 @@ class RemoteFolder:
         """The one file at the location; none for a folder without data."""
         facts = self.store.stat(self.location)
         if facts is not None:
-            return [file_of(facts, self.access_id)]
+            return [data_file_of(facts, self.access_id)]
         if self.exists():
             return []
         raise SourceError(f'file or folder "{uri.redacted(self.location)}" does not exist', sqlstate="58P01")
@@ -305,7 +304,7 @@ class RemoteFolder:
         if write_of(file.path):
             return file
         target = uri.join(staging, f"{number:07d}-{uri.name_of(file.path)}")
-        return file_of(self.store.copy(facts_of(file), target), self.access_id)
+        return data_file_of(self.store.copy(object_of_file(file), target), self.access_id)
 
     def _manifest(self, name: str) -> Manifest | None:
         facts = self.store.stat(manifest_path(self.location, name))
@@ -316,12 +315,12 @@ class RemoteFolder:
         home = home_of_staging(staging)
         parts = {tuple(parts_below(file, staging)[:-1]) for file in self._staged_files(staging)}
         names = {one[:length] for one in parts for length in range(len(one) + 1)}
-        named = side_by_side(lambda one: self._named_in(uri.join(home, *one)), sorted(names))
+        named = parallel_map(lambda one: self._named_in(uri.join(home, *one)), sorted(names))
         return set().union(*named)
 
     def _named_in(self, folder: str) -> set[str]:
         found = list(self._manifests(folder).manifests.values())
-        read = side_by_side(lambda facts: read_manifest(facts, self.store, self.access_id), found)
+        read = parallel_map(lambda facts: read_manifest(facts, self.store, self.access_id), found)
         return {file.path for manifest in read for file in manifest.files}
 
     def _manifests(self, folder: str) -> RemoteListing:

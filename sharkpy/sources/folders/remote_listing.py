@@ -9,12 +9,11 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import SourceError
 from sharkpy.sources.folders.generations import Generation, is_hidden_name, is_hidden_path, visible_of
-from sharkpy.sources.folders.kept_manifests import read_manifest
-from sharkpy.sources.folders.manifest import FILES, GENERATIONS, Manifest
+from sharkpy.sources.folders.manifests import FILES, GENERATIONS, Manifest, read_manifest
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import file_of
-from sharkpy.sources.side_by_side import side_by_side
-from sharkpy.sources.storage.listed import LISTED, counted
+from sharkpy.sources.open_files import data_file_of
+from sharkpy.sources.parallel_requests import parallel_map
+from sharkpy.sources.storage.meter import LISTED, counted
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
 _GONE = ("58P01", "58030")
@@ -38,7 +37,7 @@ class RemoteListing:
             if (name := _name_of_manifest(facts, below)) is not None:
                 manifests[name] = facts
             elif _is_data(facts, below):
-                plain.setdefault(below.partition("/")[0], []).append(file_of(facts, access_id))
+                plain.setdefault(below.partition("/")[0], []).append(data_file_of(facts, access_id))
         for files in plain.values():
             if len(files) > 1:
                 files.sort(key=lambda file: file.path.split("/"))
@@ -64,7 +63,7 @@ def visible_in(
         for one in these
         if one.name in found.manifests
     ]
-    read = dict(zip(wanted, side_by_side(lambda one: read_manifest(one, store, access_id), wanted), strict=True))
+    read = dict(zip(wanted, parallel_map(lambda one: read_manifest(one, store, access_id), wanted), strict=True))
     LISTED.count(sum(len(manifest.files) for manifest in read.values()))
     return [
         [(one, _files(found, one.name, read)) for one in these]
@@ -111,7 +110,7 @@ def written_folder(facts: ObjectFacts) -> str | None:
 
 def data_file(facts: ObjectFacts, folder: str, access_id: str) -> DataFile | None:
     """Data file of an object below a folder; None for the marker of a folder, or below a hidden name."""
-    return file_of(facts, access_id) if _is_data(facts, path_below(facts.path, folder)) else None
+    return data_file_of(facts, access_id) if _is_data(facts, path_below(facts.path, folder)) else None
 
 
 def _name_of_manifest(facts: ObjectFacts, below: str) -> str | None:
@@ -157,5 +156,5 @@ def _without_folder_of_files(store: Store, folder: str) -> Iterator[ObjectFacts]
     wanted: Sequence[str] = [
         one for one in folders if uri.name_of(one) == GENERATIONS or not is_hidden_name(uri.name_of(one))
     ]
-    for found in side_by_side(lambda one: list(counted(store.list(one))), wanted):
+    for found in parallel_map(lambda one: list(counted(store.list(one))), wanted):
         yield from found

@@ -11,11 +11,10 @@ from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.sources.folders.generations import Generation, hidden_of
-from sharkpy.sources.folders.kept_manifests import read_manifest
-from sharkpy.sources.folders.manifest import FILES, Manifest, write_of
+from sharkpy.sources.folders.manifests import FILES, Manifest, read_manifest, write_of
 from sharkpy.sources.folders.remote_listing import RemoteListing, listed, written_folder
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
 _SECOND_NS = 1_000_000_000
@@ -121,7 +120,7 @@ class Removal:
                     raise
                 return None
 
-        found = zip(places, side_by_side(read, places), strict=True)
+        found = zip(places, parallel_map(read, places), strict=True)
         return {facts: manifest for facts, manifest in found if manifest is not None}
 
     def _remove(self, found: RemoteListing, names: Collection[str]) -> None:

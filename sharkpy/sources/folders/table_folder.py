@@ -1,20 +1,29 @@
-"""Folder of a table by its location: the only module that knows which kinds of folders there are."""
+"""Folder of a table by its location: the only module that knows which kinds of folders there are.
+
+The remote folder of a dropped table or Hive partition is removed with everything in it (`remove_dropped`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import islice
 from operator import methodcaller
 from typing import Protocol
 
 from sharkpy.base import uri
+from sharkpy.base.cancellation import checked
+from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.sources.folders.generations import Generation, Placed
 from sharkpy.sources.folders.local_folder import LocalFolder
-from sharkpy.sources.folders.manifest import home_of_staging
+from sharkpy.sources.folders.manifests import FILES, home_of_staging, write_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
+from sharkpy.sources.folders.remote_removal import Removal
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.open_files import store_for_access
+from sharkpy.sources.storage.store import Store
 
 _THREADS = 8
 Access = Callable[[str], str]
@@ -27,7 +36,7 @@ class TableFolder(Protocol):
 
     1. Readers list `files`; `newest` is the last generation that counts, None if all do.
     2. A write takes the name of a `new_staging`, notes it, makes it, fills it, and syncs it. Readers do not see it.
-    3. `place` makes its files count at once. `place_behind` puts them in place, but readers ignore them until the
+    3. `place` makes its files count at once. `place_after` puts them in place, but readers ignore them until the
        catalog counts their number. `sync` (or `sync_all`) makes that durable. `take_back` undoes it.
     4. Hidden generations stay until `remove_hidden`, since readers may still use them.
     5. It raises the errors of `io_error`: 58P01 if something is missing, 53100 if the disk is full, 58030 otherwise.
@@ -80,7 +89,7 @@ class TableFolder(Protocol):
     def publish(self, staging: str, overwrite: bool) -> Placed | None:
         """`place`, with the sync before and the removal of hidden files after it."""
 
-    def place_behind(self, staging: str, newest: int | None, overwrite: bool) -> Placed:
+    def place_after(self, staging: str, newest: int | None, overwrite: bool) -> Placed:
         """Put the staged files in place as the generation after `newest`, or after all that are there if None.
 
         Generations past `newest`, left by statements that were killed, are removed. The caller makes sure that no other
@@ -145,7 +154,7 @@ def table_folder(location: str, access: Access | None = None) -> TableFolder:
     if access is None or not uri.is_remote(location):
         return LocalFolder(local_path(location))
     access_id = access(location)
-    return RemoteFolder(location, store_with(location, access_id), access_id)
+    return RemoteFolder(location, store_for_access(location, access_id), access_id)
 
 
 def home_of(staging: str) -> str:
@@ -162,3 +171,57 @@ def sync_all(locations: Iterable[str], access: Access | None = None) -> None:
         return
     with ThreadPoolExecutor(_THREADS) as pool:
         list(pool.map(methodcaller("sync"), folders))
+
+
+_BATCH = 4000
+"""Most file names in memory at once."""
+
+
+def removal_of_data(location: str, access_id: str) -> Callable[[], frozenset[str]]:
+    """Prepare the removal of the rows in a folder; the function that is returned removes them.
+
+    It removes the files of the writes that have put files there so far, but no files of later writes. It also removes
+    files outside of the folder that the folder's current generations name, as a Hive partition may have them. It
+    returns which of the files outside are gone.
+    """
+    store, home = store_for_access(location, access_id), uri.join(location, FILES)
+    writes = frozenset(map(uri.name_of, store.children(home)[1]))
+    removal = Removal(location, store, access_id)
+    return partial(_remove_data, removal, home, writes, _named_elsewhere(removal))
+
+
+def _named_elsewhere(removal: Removal) -> frozenset[str]:
+    folder = RemoteFolder(removal.location, removal.store, removal.access_id)
+    return frozenset(path for path in folder.named() if uri.below(path, removal.location) is None)
+
+
+def _remove_data(removal: Removal, home: str, writes: frozenset[str], elsewhere: frozenset[str]) -> frozenset[str]:
+    gone = elsewhere - WANTED.among(elsewhere)
+    removal.remove_files(sorted(gone))
+    if writes:
+        _remove_written(removal.store, home, writes)
+    return gone
+
+
+def _remove_written(store: Store, home: str, writes: frozenset[str]) -> None:
+    found = (facts.path for facts in checked(store.list(home)) if write_of(facts.path) in writes)
+    while paths := list(islice(found, _BATCH)):
+        wanted = WANTED.among(paths)
+        store.delete(path for path in paths if path not in wanted)
+
+
+def remove_dropped(location: str, access_id: str, removed: Collection[str] = ()) -> None:
+    """Remove a folder with everything below it, and the files of its generations wherever they are.
+
+    `removed`: files outside of the folder that are already gone.
+    """
+    store = store_for_access(location, access_id)
+    removal = Removal(location, store, access_id)
+    apart = _named_elsewhere(removal).difference(removed)
+    found = [facts.path for facts in checked(store.list(location))]
+    wanted = WANTED.among([*apart, *found])
+    removal.remove_files(sorted(apart - wanted))
+    store.delete(path for path in found if path not in wanted)
+    # A stream that has released a file since then may still have seen the manifest, and left the file.
+    removal.remove_files(sorted(wanted - WANTED.among(wanted)))
+    removal.remove_empty()

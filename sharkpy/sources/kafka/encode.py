@@ -14,12 +14,11 @@ from sharkpy.catalog.avro_schema import given_schema, record_of
 from sharkpy.catalog.kafka_options import RAW
 from sharkpy.catalog.system_tables import HEADERS, KEY, OFFSET, PARTITION, TIME
 from sharkpy.sources.arrow import Array, pc
-from sharkpy.sources.avro_writes import written_records
-from sharkpy.sources.kafka.values import AVRO
-from sharkpy.sources.rows.csv_rows import CsvRows
-from sharkpy.sources.rows.delimited import DelimitedRows
+from sharkpy.sources.avro_encoder import written_records
+from sharkpy.sources.kafka.records import AVRO
+from sharkpy.sources.rows.csv_and_regex import CsvRows
+from sharkpy.sources.rows.delimited import DelimitedRows, MultiDelimitedRows
 from sharkpy.sources.rows.json_rows import JsonRows
-from sharkpy.sources.rows.multi_delimited import MultiDelimitedRows
 from sharkpy.sources.text_format import header_and_footer
 from sharkpy.values.types import BINARY, INTEGER_TYPES, STRING, TIMESTAMP, DataType, MapType, Schema, is_string
 

@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class CommitMark:
     """Number and text of the last transaction that was committed."""
 
     number: int
@@ -76,7 +76,7 @@ class MarkedProducer:
         self._num_partitions = 0
         self._is_stalled = False
 
-    def take_over(self) -> Mark | None:
+    def take_over(self) -> CommitMark | None:
         """Take the place of earlier producers; None if none of their transactions was committed."""
         self._num_partitions = self._partitions()
         deadline = time.monotonic() + STALL_SECONDS
@@ -120,7 +120,7 @@ class MarkedProducer:
         with self._failures():
             self._wait_for(lambda left, _: not left)
 
-    def commit(self, mark: Mark) -> None:
+    def commit(self, mark: CommitMark) -> None:
         """Commit the transaction, whose records were flushed, and the mark with it."""
         place = require_library().TopicPartition(self._topic, 0, mark.number, mark.text)
 
@@ -177,7 +177,7 @@ class MarkedProducer:
             raise self._failure(error.args[0]) from None
         return True
 
-    def _last_mark(self) -> Mark | None:
+    def _last_mark(self) -> CommitMark | None:
         library = require_library()
         settings = {"group.id": self._identity, "enable.auto.commit": False, "isolation.level": "read_committed"}
         known = {**CONNECTING, **settings, **dict(connection_options(self._options)), "error_cb": self._note}
@@ -190,7 +190,7 @@ class MarkedProducer:
             consumer.close()
         if place.error is not None:
             raise self._failure(place.error)
-        return None if place.offset < 0 else Mark(place.offset, place.metadata or "")
+        return None if place.offset < 0 else CommitMark(place.offset, place.metadata or "")
 
     def _wait_for(self, is_enough: Callable[[int, int], bool]) -> None:
         """Wait until `is_enough` for the numbers of records in flight now and at the start; 08006 without progress."""

@@ -26,7 +26,7 @@ _ONE = np.uint64(1)
 
 
 @inlined
-def _behind_space(data: Bytes, place: Word, end: Word) -> Word:
+def _after_space(data: Bytes, place: Word, end: Word) -> Word:
     while place < end and (data[place] == 32 or data[place] == 10 or data[place] == 13 or data[place] == 9):
         place += 1
     return place
@@ -84,7 +84,7 @@ def _text_end(data: Bytes, place: Word, end: Word) -> Word:
 
 
 @inlined
-def _behind_digits(data: Bytes, place: Word, end: Word) -> Word:
+def _after_digits(data: Bytes, place: Word, end: Word) -> Word:
     while place < end and _ZERO <= data[place] <= _NINE:
         place += 1
     return place
@@ -111,12 +111,12 @@ def _scalar(data: Bytes, place: Word, end: Word) -> tuple[Word, Word]:
             word = word << 8 | data[i]
         return (place + 5, BOOLEAN) if word == 0x66616C7365 else (-1, 0)
     start = place + (byte == _MINUS)
-    place = _behind_digits(data, start, end)
+    place = _after_digits(data, start, end)
     if place == start or (data[start] == _ZERO and place > start + 1):
         return -1, 0
     if place < end and data[place] == _POINT:
         start = place + 1
-        place = _behind_digits(data, start, end)
+        place = _after_digits(data, start, end)
         if place == start:
             return -1, 0
     has_exponent = place < end and data[place] | 32 == 101
@@ -124,7 +124,7 @@ def _scalar(data: Bytes, place: Word, end: Word) -> tuple[Word, Word]:
         place += 1
         place += place < end and (data[place] == 43 or data[place] == _MINUS)
         start = place
-        place = _behind_digits(data, start, end)
+        place = _after_digits(data, start, end)
         if place == start:
             return -1, 0
     return place, REAL if has_exponent else NUMBER
@@ -146,7 +146,7 @@ def _nested_end(data: Bytes, place: Word, end: Word) -> Word:  # noqa: C901, PLR
             if depth > _MOST_DEPTH:
                 return -1
             objects = objects << _ONE | np.uint64(byte == _OPEN_OBJECT)
-            place = _behind_space(data, place + 1, end)
+            place = _after_space(data, place + 1, end)
             if place >= end:
                 return -1
         elif byte == _QUOTE:
@@ -161,7 +161,7 @@ def _nested_end(data: Bytes, place: Word, end: Word) -> Word:  # noqa: C901, PLR
         is_first = is_open
         # After a value, or at the beginning of an object or array.
         while True:
-            place = _behind_space(data, place, end)
+            place = _after_space(data, place, end)
             if place >= end:
                 return -1
             is_object = objects & _ONE != 0
@@ -177,17 +177,17 @@ def _nested_end(data: Bytes, place: Word, end: Word) -> Word:  # noqa: C901, PLR
         if not is_first:
             if data[place] != _COMMA:
                 return -1
-            place = _behind_space(data, place + 1, end)
+            place = _after_space(data, place + 1, end)
         if is_object:
             if place >= end or data[place] != _QUOTE:
                 return -1
             place = _text_end(data, place + 1, end)
             if place < 0:
                 return -1
-            place = _behind_space(data, place + 1, end)
+            place = _after_space(data, place + 1, end)
             if place >= end or data[place] != _COLON:
                 return -1
-            place = _behind_space(data, place + 1, end)
+            place = _after_space(data, place + 1, end)
 
 
 @inlined
@@ -261,9 +261,9 @@ def cut_json(  # noqa: C901, PLR0912, PLR0915 - a call that is not inlined takes
             starts[index, row] = -1
             ends[index, row] = -1
         end = np.int64(row_ends[row])
-        place = _behind_space(data, np.int64(row_starts[row]), end)
+        place = _after_space(data, np.int64(row_starts[row]), end)
         is_plain = place < end and data[place] == _OPEN_OBJECT
-        place = _behind_space(data, place + 1, end)
+        place = _after_space(data, place + 1, end)
         is_empty = is_plain and place < end and data[place] == _CLOSE_OBJECT
         seen = np.uint64(0)
         key = 0
@@ -296,14 +296,14 @@ def cut_json(  # noqa: C901, PLR0912, PLR0915 - a call that is not inlined takes
             key += 1
             place += 1
             if place < end and data[place] <= _SPACE:
-                place = _behind_space(data, place, end)
+                place = _after_space(data, place, end)
             if place >= end or data[place] != _COLON:
                 break
             place += 1
             if place < end and data[place] == _SPACE:
                 place += 1
             if place < end and data[place] <= _SPACE:
-                place = _behind_space(data, place, end)
+                place = _after_space(data, place, end)
             if place >= end:
                 break
             if column >= 0:
@@ -349,7 +349,7 @@ def cut_json(  # noqa: C901, PLR0912, PLR0915 - a call that is not inlined takes
                     ends[column, row] = close
                 place = close
             if place < end and data[place] <= _SPACE:
-                place = _behind_space(data, place, end)
+                place = _after_space(data, place, end)
             if place >= end:
                 break
             if data[place] == _COMMA:
@@ -357,13 +357,13 @@ def cut_json(  # noqa: C901, PLR0912, PLR0915 - a call that is not inlined takes
                 if place < end and data[place] == _SPACE:
                     place += 1
                 if place < end and data[place] <= _SPACE:
-                    place = _behind_space(data, place, end)
+                    place = _after_space(data, place, end)
                 is_plain = True
                 continue
             if data[place] == _CLOSE_OBJECT:
                 is_empty = True
                 is_plain = True
-        if not is_plain or _behind_space(data, place + 1, end) != end:
+        if not is_plain or _after_space(data, place + 1, end) != end:
             for index in range(num_columns):
                 starts[index, row] = -1
                 ends[index, row] = -1

@@ -1,34 +1,39 @@
-"""Deleted rows of a data file, by their positions in it: from position delete files and deletion vectors."""
+"""Deleted rows of a data file, by their positions in it or by their values.
+
+Positions come from position delete files and from deletion vectors, which are Roaring bitmaps of 64-bit numbers
+(portable form of RoaringFormatSpec). Values come from equality delete files.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sharkpy.base import uri
 from sharkpy.base.errors import ResourceError, SourceError
 from sharkpy.base.parse_limits import check_json_nesting
-from sharkpy.sources.arrow import pc
-from sharkpy.sources.failures import format_error, io_error
-from sharkpy.sources.lake.roaring import Positions, bitmap_positions
+from sharkpy.sources.arrow import Array, ChunkedArray, pc
+from sharkpy.sources.file_errors import format_error, io_error
+from sharkpy.sources.lake.columns import LakeColumn, field_id
 from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
-from sharkpy.sources.local_copy import LocalCopy, local_copy, store_with
+from sharkpy.sources.open_files import LocalCopy, local_copy, store_for_access
 
 POSITIONS, PUFFIN, INLINE, EQUALITY = "positions", "puffin", "inline", "equality"
 _MAGIC = b"\xd1\xd39d"
 _BLOB = "deletion-vector-v1"
 _PUFFIN_END = 12
 """Bytes at the end of a Puffin file, after its footer: footer length, flags, magic."""
-_KNOWN = 256
+_CACHED_FILES = 256
 _MOST_ROWS = 100_000_000
 """Most rows of a delete file."""
 _MOST_FOOTER, _MOST_VECTOR = 16 << 20, 1 << 30
@@ -65,7 +70,7 @@ def deleted_rows(found: Sequence[Deletes], written_path: str, access_id: str) ->
     return rows
 
 
-def kept(rows: Positions, first: int, count: int) -> pa.BooleanArray | None:
+def remaining_rows(rows: Positions, first: int, count: int) -> pa.BooleanArray | None:
     """Mask of the rows among `count` rows from `first` that are not deleted; None if all stay."""
     low, high = np.searchsorted(rows, (first, first + count))
     if low == high:
@@ -75,7 +80,7 @@ def kept(rows: Positions, first: int, count: int) -> pa.BooleanArray | None:
     return pa.array(mask)
 
 
-@functools.lru_cache(_KNOWN)
+@functools.lru_cache(_CACHED_FILES)
 def _rows(one: Deletes, written_path: str, access_id: str) -> Positions:
     """Rows of one delete file. Such a file never changes."""
     if one.kind == INLINE:
@@ -108,7 +113,7 @@ def file_of_deletes(path: str, access_id: str) -> tuple[LocalCopy, int]:
         except OSError as error:
             raise io_error(error, path) from None
         return local_copy(DataFile(path, size, NEVER_MODIFIED)), size
-    facts = store_with(path, access_id).stat(path)
+    facts = store_for_access(path, access_id).stat(path)
     if facts is None:
         raise SourceError(f'file "{uri.redacted(path)}" does not exist', sqlstate="58P01")
     file = DataFile(path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
@@ -175,3 +180,180 @@ def _positions_in(file: pq.ParquetFile, group: int, written_path: str) -> Positi
     mine = table.filter(pc.equal(table.column("file_path"), written_path))
     found: Positions = mine.column("pos").cast(pa.int64()).to_numpy()
     return found
+
+
+_CACHED_VALUES = 16
+_NONE = -1
+Codes = npt.NDArray[np.int64]
+"""Number of each row's values among the deleted values; -1 if they are not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class EqualRows:
+    """Values of deleted rows in the columns with some ids. NULL equals NULL.
+
+    `values`: the distinct values of each column. `steps`: for each column, the sorted numbers of the distinct rows of
+    the columns so far; a number combines the index of the previous columns' row with the index of the value.
+    """
+
+    ids: tuple[int, ...]
+    values: tuple[Array, ...]
+    steps: tuple[Codes, ...]
+
+    @classmethod
+    def of(cls, ids: Sequence[int], columns: Sequence[Array]) -> EqualRows:
+        values: list[Array] = []
+        steps: list[Codes] = []
+        codes = np.zeros(len(columns[0]), np.int64)
+        for column in columns:
+            values.append(pc.unique(column))
+            numbers = codes * len(values[-1]) + _places(column, values[-1])
+            known, codes = np.unique(numbers, return_inverse=True)
+            steps.append(known)
+        return cls(tuple(ids), tuple(values), tuple(steps))
+
+    def has(self, columns: Sequence[ChunkedArray]) -> pa.BooleanArray:
+        """Mask of the rows with the values of a deleted row in the columns with the ids."""
+        codes: Codes = np.zeros(len(columns[0]), np.int64)
+        if not len(self.steps[0]):
+            return _mask(codes != 0)
+        for column, values, known in zip(columns, self.values, self.steps, strict=True):
+            places = _places(column if column.type == values.type else column.cast(values.type), values)
+            numbers = np.where((places == _NONE) | (codes == _NONE), _NONE, codes * len(values) + places)
+            found = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+            codes = np.where(known[found] == numbers, found, _NONE)
+        return _mask(codes != _NONE)
+
+
+def _mask(values: npt.NDArray[np.bool_]) -> pa.BooleanArray:
+    mask: pa.BooleanArray = pa.array(values, pa.bool_())
+    return mask
+
+
+def _places(column: Array | ChunkedArray, values: Array) -> Codes:
+    found = pc.fill_null(pc.index_in(column, value_set=values), _NONE)
+    chunked = found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+    places: Codes = chunked.to_numpy().astype(np.int64)
+    return places
+
+
+def name_of_id(wanted: int, columns: Sequence[LakeColumn], stored: pa.Schema) -> str | None:
+    """Name in a file of the column with an id; None if the file does not have it."""
+    if any(field_id(field) is not None for field in stored):
+        return next((field.name for field in stored if field_id(field) == wanted), None)
+    column = next((one for one in columns if one.key == wanted), None)
+    if column is None:
+        return None
+    return next((field.name for field in stored if column.is_called(field, by_id=False)), None)
+
+
+def equal_rows(one: Deletes, columns: Sequence[LakeColumn], access_id: str) -> EqualRows:
+    """Values of the deleted rows of a delete file; `columns`: the columns of the table."""
+    return _cached_rows(one, tuple(columns), access_id)
+
+
+@functools.lru_cache(_CACHED_VALUES)
+def _cached_rows(one: Deletes, columns: tuple[LakeColumn, ...], access_id: str) -> EqualRows:
+    copy, size = file_of_deletes(one.path, access_id)
+    copy.fetch([(0, size)])
+    try:
+        with pq.ParquetFile(copy.path, memory_map=True) as file:
+            check_row_count(file.metadata.num_rows, one.path)
+            names = [name_of_id(wanted, columns, file.schema_arrow) for wanted in one.ids]
+            if None in names:
+                raise SourceError(f'"{one.path}", a file of deletes, does not have the columns that they are by')
+            table = file.read(columns=[name for name in names if name is not None])
+    except (pa.ArrowException, OSError) as error:
+        raise format_error(one.path, "Parquet", error) from None
+    found = [pa.concat_arrays(table.column(name).chunks or [pa.nulls(0)]) for name in names if name is not None]
+    return EqualRows.of(one.ids, found)
+
+
+def remaining_by_values(
+    deletes: Sequence[EqualRows], column_of: Callable[[int], ChunkedArray]
+) -> pa.BooleanArray | None:
+    """Mask of the rows that are not deleted; None if all stay. `column_of` returns the column with an id."""
+    mask: pa.BooleanArray | None = None
+    for one in deletes:
+        found = one.has([column_of(wanted) for wanted in one.ids])
+        mask = found if mask is None else pc.or_(mask, found)
+    return None if mask is None else pc.invert(mask)
+
+
+Positions = np.ndarray[Any, np.dtype[np.int64]]
+_WITH_RUNS, _WITHOUT_RUNS = 12347, 12346
+_LEAST_WITH_PLACES = 4
+"""Least number of containers for which a bitmap with runs has a list of their offsets."""
+_MOST_IN_ARRAY = 4096
+_BITMAP_BYTES = 8192
+_MOST_NUMBERS = 100_000_000
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._place = 0
+        self._numbers = 0
+
+    def take(self, size: int) -> bytes:
+        found = self._data[self._place : self._place + size]
+        if len(found) < size:
+            raise SourceError("a deletion vector ends before its last row")
+        self._place += size
+        return found
+
+    def count(self, found: int) -> None:
+        """Count numbers that were found: a few bytes can encode very many."""
+        self._numbers += found
+        if self._numbers > _MOST_NUMBERS:
+            raise ResourceError(f"a deletion vector has more than {_MOST_NUMBERS:,} rows", sqlstate="54000")
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "little")
+
+    def shorts(self, count: int) -> Any:
+        return np.frombuffer(self.take(2 * count), "<u2").astype(np.int64)
+
+
+def bitmap_positions(data: bytes) -> Positions:
+    """Numbers in a bitmap, in their order. SourceError if it is damaged, ResourceError 54000 for too many."""
+    reader = _Reader(data)
+    found: list[Positions] = []
+    for _ in range(reader.number(8)):
+        high = reader.number(4) << 32
+        found += [high + numbers for numbers in _containers(reader)]
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def _containers(reader: _Reader) -> list[Positions]:
+    """Numbers of a 32-bit bitmap, by containers of 2 ** 16."""
+    cookie = reader.number(4)
+    if cookie & 0xFFFF == _WITH_RUNS:
+        count = (cookie >> 16) + 1
+        flags = np.unpackbits(np.frombuffer(reader.take((count + 7) // 8), np.uint8), bitorder="little")
+    elif cookie == _WITHOUT_RUNS:
+        count = reader.number(4)
+        flags = np.zeros(count, np.uint8)
+    else:
+        raise SourceError("a deletion vector is no roaring bitmap")
+    header = reader.shorts(2 * count).reshape(-1, 2)
+    if cookie == _WITHOUT_RUNS or count >= _LEAST_WITH_PLACES:
+        reader.take(4 * count)
+    return [
+        (int(key) << 16) + _container(reader, int(less_one) + 1, is_runs=bool(flag))
+        for (key, less_one), flag in zip(header, flags, strict=False)
+    ]
+
+
+def _container(reader: _Reader, count: int, *, is_runs: bool) -> Positions:
+    if is_runs:
+        runs = reader.shorts(2 * reader.number(2)).reshape(-1, 2)
+        reader.count(len(runs) + int(runs[:, 1].sum()))
+        spans = [np.arange(start, start + more + 1, dtype=np.int64) for start, more in runs]
+        return np.concatenate(spans) if spans else np.empty(0, np.int64)
+    reader.count(count)
+    if count <= _MOST_IN_ARRAY:
+        found: Positions = reader.shorts(count)
+        return found
+    bits = np.unpackbits(np.frombuffer(reader.take(_BITMAP_BYTES), np.uint8), bitorder="little")
+    return np.flatnonzero(bits).astype(np.int64)

@@ -1,22 +1,35 @@
-"""A table of a lake format at one of its snapshots."""
+"""Table of a lake format at one of its snapshots, with a cache of tables, metadata tables, and files of remote writes.
+
+Each write to a remote table has its own folder, `sharkpy-<id>`, among the table's data. Its files keep their names, and
+count once a snapshot has them. The folder's name is not hidden, so that other engines can find and remove files in it
+that are no longer in any snapshot.
+"""
 
 from __future__ import annotations
 
+import datetime
+import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
 
 from sharkpy.base import uri
-from sharkpy.base.cancellation import cancellable_lock
-from sharkpy.base.errors import SourceError
+from sharkpy.base.cancellation import cancellable_lock, checked
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.lake_tables import PartitionField
 from sharkpy.catalog.model import Constraint, Table
+from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import store_at
-from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.open_files import store_for_access, store_of_file
+from sharkpy.sources.parallel_requests import parallel_map
+from sharkpy.values.types import Schema, arrow_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +87,12 @@ class LakeSnapshot:
         """
         files = self.found.files if among is None else among
         unseen = [file for file in files if file.access and file.path not in self._seen]
-        self._seen.update(zip((file.path for file in unseen), side_by_side(_seen, unseen), strict=True))
+        self._seen.update(zip((file.path for file in unseen), parallel_map(_seen, unseen), strict=True))
         return [self._seen.get(file.path, file) for file in files]
 
 
 def _seen(file: DataFile) -> DataFile:
-    facts = store_at(file).stat(file.path)
+    facts = store_of_file(file).stat(file.path)
     if facts is None:
         raise SourceError(f'"{uri.redacted(file.path)}", a file of a lake table, does not exist', sqlstate="58P01")
     if facts.size_bytes != file.size_bytes:
@@ -99,3 +112,93 @@ class LakeTable(Table):
     def __reduce__(self) -> tuple[Any, ...]:
         """Reduce to columns and storage format for tasks: snapshot and handle only work in this process."""
         return partial(Table, **{one.name: getattr(self, one.name) for one in fields(Table)}), ()
+
+
+_MOST = 256
+
+
+class LakeTableCache:
+    """Tables of a format that were looked up last, and the entries of tables that were named by their locations. Safe
+    to use from several threads.
+
+    A table is cached by its entry and its state, and by the session that looked it up if that matters.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: OrderedDict[tuple[str, Hashable], tuple[Table, Hashable, LakeTable]] = OrderedDict()
+        self._named: OrderedDict[str, Table] = OrderedDict()
+
+    def find(self, entry: Table, state: Hashable, who: Hashable = None) -> LakeTable | None:
+        """Cached table, if its entry and its state are unchanged."""
+        with self._lock:
+            known = self._made.get((entry.table_id, who))
+        return known[2] if known is not None and known[0] is entry and known[1] == state else None
+
+    def keep(self, entry: Table, state: Hashable, made: LakeTable, who: Hashable = None) -> LakeTable:
+        with self._lock:
+            self._made[entry.table_id, who] = entry, state, made
+            self._made.move_to_end((entry.table_id, who))
+            if len(self._made) > _MOST:
+                self._made.popitem(last=False)
+        return made
+
+    def entry(self, place: str, make: Callable[[], Table]) -> Table:
+        """Entry of a table that a query names by its location: the same object each time."""
+        with self._lock:
+            found = self._named.pop(place, None) or make()
+            self._named[place] = found
+            if len(self._named) > _MOST:
+                self._named.popitem(last=False)
+        return found
+
+
+_NAME = re.compile(r"sharkpy-[0-9a-f]{32}")
+
+
+def new_lake_staging(folder: str) -> str:
+    """Location for the files of a new write, in the folder of a table's data."""
+    return uri.join(folder, f"sharkpy-{uuid4().hex}")
+
+
+def is_lake_staging(location: str) -> bool:
+    return uri.is_remote(location) and _NAME.fullmatch(uri.name_of(location)) is not None
+
+
+def check_writable_place(location: str, access_id: str) -> None:
+    """Raise UnsupportedError for a location in read-only storage."""
+    traits = store_for_access(location, access_id).traits
+    if not (traits.writes and traits.lists):
+        raise UnsupportedError(f'"{uri.redacted(location)}" cannot be written: its server is read-only')
+
+
+def remove_staged(staging: str, access_id: str, kept: Collection[str] = ()) -> None:
+    """Remove the files that tasks have put there, except the files in `kept`."""
+    store = store_for_access(staging, access_id)
+    gone = [facts.path for facts in checked(store.list(staging)) if facts.path not in kept]
+    if gone:
+        store.delete(gone)
+    store.remove_uploads(staging, 1 << 62)
+
+
+Row = tuple[Any, ...]
+Rows = Callable[[LakeTable], Iterable[Row]]
+"""Makes the rows of a metadata table."""
+
+
+def metadata_table(table: LakeTable, what: str, schema: Schema, rows: Rows) -> SystemTable:
+    """Metadata table `what` of a table; its rows are made when it is read."""
+
+    def made() -> pa.Table:
+        values = list(zip(*rows(table), strict=True)) or [()] * len(schema)
+        target = arrow_schema(schema)
+        return pa.table(
+            [pa.array(list(column), field.type) for column, field in zip(values, target, strict=True)], schema=target
+        )
+
+    return SystemTable(table.database, f"{table.name}.{what}", schema, made)
+
+
+def moment_of(milliseconds: int) -> datetime.datetime:
+    """Time in UTC, from milliseconds since 1970."""
+    return datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=milliseconds)

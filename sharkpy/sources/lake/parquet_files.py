@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -11,27 +12,29 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sharkpy.base import uri
+from sharkpy.base.errors import SourceError
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.sources.arrow import Array, ChunkedArray, pc
-from sharkpy.sources.columns import batches_of, conform, row_count_batch
+from sharkpy.sources.column_conversion import batches_of, conform, row_count_batch
+from sharkpy.sources.file_errors import format_error
 from sharkpy.sources.lake.columns import LakeColumn, columns_of_text, file_schema, stored_names, with_current_names
-from sharkpy.sources.lake.deleted_rows import EQUALITY, Deletes, deleted_rows, kept
-from sharkpy.sources.lake.equal_rows import EqualRows, equal_rows, kept_by_values, name_of_id
-from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import check_unchanged, local_copy
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.parquet import (
-    ParquetSource,
-    known_splits,
-    open_file,
-    plain_file,
-    read_group,
-    splits_of,
+from sharkpy.sources.lake.deleted_rows import (
+    EQUALITY,
+    Deletes,
+    EqualRows,
+    deleted_rows,
+    equal_rows,
+    name_of_id,
+    remaining_by_values,
+    remaining_rows,
 )
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.lenient_conversion import single_value
+from sharkpy.sources.open_files import check_unchanged, local_copy, store_for_access
+from sharkpy.sources.parquet import ParquetSource, cached_splits, open_file, plain_file, read_group, splits_of
 from sharkpy.sources.parquet_footer import ParquetFooter, parquet_footer
-from sharkpy.sources.partition_values import single_value
-from sharkpy.sources.source import Properties
-from sharkpy.sources.split import PlainFile, Split
+from sharkpy.sources.source import PlainFile, Properties, ReadMetrics, Split
 from sharkpy.values.types import DataType, Schema, arrow_schema
 
 COLUMNS = "lake.columns"
@@ -87,7 +90,7 @@ class LakeParquet(ParquetSource):
         self, files: Sequence[DataFile], schema: Schema, properties: Properties, split_bytes: int
     ) -> list[Split]:
         own = tuple(pair for pair in properties if pair[0] != _FILE)
-        splits = splits_of(files, known_splits(self.name, _plain_lake_file, schema, own, split_bytes))
+        splits = splits_of(files, cached_splits(self.name, _plain_lake_file, schema, own, split_bytes))
         if own == properties:
             return splits
         # The number of rows without deleted ones is only known when they are read.
@@ -118,7 +121,7 @@ class LakeParquet(ParquetSource):
             with closing(copy.steps(len(groups), lambda step: footer.ranges(groups[step], wanted))) as steps:
                 for group in map(groups.__getitem__, steps):
                     table = read_group(file, footer, group, sorted(wanted), split.path)
-                    mask = _both(kept(deleted, first, table.num_rows), values.kept(table))
+                    mask = _both(remaining_rows(deleted, first, table.num_rows), values.kept(table))
                     first += table.num_rows
                     table = table if mask is None else _filtered(table, mask)
                     if metrics is not None:
@@ -184,7 +187,7 @@ class _DeletedValues:
             name = self.names[wanted]
             return pa.chunked_array([pa.nulls(table.num_rows)]) if name is None else table.column(name)
 
-        return kept_by_values(self.found, column)
+        return remaining_by_values(self.found, column)
 
 
 def _both(first: pa.BooleanArray | None, second: pa.BooleanArray | None) -> pa.BooleanArray | None:
@@ -225,3 +228,18 @@ def _is_as_stored(stored: pa.Schema, schema: Schema, properties: Properties) -> 
     if set(names) != alike or any(name != place.lower() for name, place in names.items()):
         return False
     return not any(pa.types.is_nested(field.type) for field in stored)
+
+
+def footer_of(path: str, access_id: str) -> tuple[pq.FileMetaData, int]:
+    """Footer of a new file, and its modification time in nanoseconds."""
+    if not uri.is_remote(path):
+        try:
+            return pq.read_metadata(path), os.stat(path).st_mtime_ns  # noqa: PTH116
+        except (pa.ArrowException, OSError) as error:
+            raise format_error(path, "Parquet", error) from None
+    facts = store_for_access(path, access_id).stat(path)
+    if facts is None:
+        raise SourceError(f'"{uri.redacted(path)}" was removed while it was written', sqlstate="58P01")
+    file = DataFile(path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
+    with open_file(file, local_copy(file)) as opened:
+        return opened.metadata, facts.modified_ns

@@ -1,4 +1,4 @@
-"""LazySimpleSerDe: fields between delimiters, nested types with delimiters of several levels."""
+"""Rows of fields between delimiters: LazySimpleSerDe, and its relatives MultiDelimitSerDe and DelimitedJSONSerDe."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.errors import ConfigurationError, ExecutionError
 from sharkpy.sources.arrow import Array, column_type, pc
-from sharkpy.sources.columns import row_count_batch
-from sharkpy.sources.escapes import Hidden, hide
+from sharkpy.sources.column_conversion import row_count_batch
 from sharkpy.sources.line_chunks import LineLayout
-from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.rows.row_format import Properties
-from sharkpy.sources.source import BATCH_ROWS
-from sharkpy.sources.text_fields import FieldReader
+from sharkpy.sources.source import BATCH_ROWS, ReadMetrics
+from sharkpy.sources.text_fields import FieldReader, HiddenEscapes, hide_escapes
 from sharkpy.sources.text_format import CARRIAGE_RETURN, NEWLINE, TextFormat, text_format
-from sharkpy.sources.text_write import text_rows
-from sharkpy.values.types import Schema
+from sharkpy.sources.text_write import hive_text, text_rows
+from sharkpy.values.types import BINARY, DataType, Schema, is_nested
 from sharkpy.values.utf8 import valid_texts, valid_utf8
+from sharkpy.values.value_text import format_column
 
 MUCH_BYTES = 1 << 22
 """Bytes of text in a process from which compiled loops pay: loading numba takes as long as splitting some times as
@@ -71,9 +71,9 @@ class DelimitedReader:
 
     def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:
         if not self._hides(data):
-            yield from self._read(data, Hidden(None, (), self.layout.null))
+            yield from self._read(data, HiddenEscapes(None, (), self.layout.null))
             return
-        yield from self._read(*hide(valid_utf8(data), self.layout))
+        yield from self._read(*hide_escapes(valid_utf8(data), self.layout))
 
     def read_rows(self, rows: Array) -> Iterator[pa.RecordBatch]:
         """Read rows of a sequence file, which may contain line ends."""
@@ -86,14 +86,14 @@ class DelimitedReader:
                 rows = pc.replace_substring(rows, bytes([byte]), bytes([spare]))
                 inside.append((spare, byte))
         ended = pc.binary_join_element_wise(rows, b"", bytes([self.layout.line]))
-        data, hidden = hide(_flat_bytes(ended), self.layout)
+        data, hidden = hide_escapes(_flat_bytes(ended), self.layout)
         yield from self._read(data, replace(hidden, restores=(*hidden.restores, *inside)))
 
     def _hides(self, data: bytes) -> bool:
         escape = self.layout.escape
         return self.layout.line != NEWLINE or (escape is not None and escape in data)
 
-    def _read(self, data: bytes, hidden: Hidden) -> Iterator[pa.RecordBatch]:
+    def _read(self, data: bytes, hidden: HiddenEscapes) -> Iterator[pa.RecordBatch]:
         if not data:
             return
         if CARRIAGE_RETURN in data:
@@ -163,3 +163,78 @@ def _flat_bytes(rows: Array) -> bytes:
     offsets = np.frombuffer(rows.buffers()[1], np.int32)
     first, last = int(offsets[rows.offset]), int(offsets[rows.offset + len(rows)])
     return bytes(memoryview(rows.buffers()[2])[first:last])
+
+
+_FIELD = "field.delim"
+_SINGLE = b"\x01"
+
+
+class MultiDelimitedRows:
+    """Rows for LazySimpleSerDe's reader and writer, with the delimiter replaced by one byte."""
+
+    _inner = DelimitedRows()
+
+    def check(self, schema: Schema, properties: Properties) -> None:
+        _delimiter(properties)
+        self._inner.check(schema, _single(properties))
+
+    def lines(self, properties: Properties) -> LineLayout:
+        return self._inner.lines(_single(properties))
+
+    def reader(
+        self, schema: Schema, names: Sequence[str], properties: Properties, metrics: ReadMetrics
+    ) -> _MultiDelimitedReader:
+        inner = self._inner.reader(schema, names, _single(properties), metrics)
+        return _MultiDelimitedReader(inner, _delimiter(properties))
+
+    def encode(self, batch: pa.RecordBatch, schema: Schema, properties: Properties) -> Array:
+        delimiter = _delimiter(properties)
+        for column, field in zip(batch.columns, schema, strict=True):
+            is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+            if is_text and pc.any(pc.match_substring(column, delimiter.decode()), min_count=0).as_py():
+                message = f'a value of column "{field.name}" holds the delimiter {delimiter.decode()!r} of its table'
+                raise ExecutionError(message, hint="give the table another delimiter or format", sqlstate="22000")
+        return pc.replace_substring(self._inner.encode(batch, schema, _single(properties)), _SINGLE, delimiter)
+
+
+class _MultiDelimitedReader:
+    def __init__(self, inner: DelimitedReader, delimiter: bytes) -> None:
+        self._inner = inner
+        self._delimiter = delimiter
+
+    def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:
+        yield from self._inner.read_lines(data.replace(self._delimiter, _SINGLE))
+
+    def read_rows(self, rows: Array) -> Iterator[pa.RecordBatch]:
+        yield from self._inner.read_rows(pc.replace_substring(rows, self._delimiter, _SINGLE))
+
+
+def _delimiter(properties: Properties) -> bytes:
+    text = dict(properties).get(_FIELD, "")
+    if not text:
+        raise ConfigurationError(f'a table of the MultiDelimitSerDe needs the property "{_FIELD}"', sqlstate="22023")
+    return text.encode()
+
+
+def _single(properties: Properties) -> Properties:
+    return tuple(item for item in properties if item[0] not in (_FIELD, "serialization.format"))
+
+
+def delimited_json(batch: pa.RecordBatch, schema: Schema, properties: Properties) -> Array:
+    """Bytes of each row, without a line end. Delimiters within values are not escaped."""
+    layout = text_format(properties)
+    null = pa.scalar(layout.null, pa.binary())
+    columns = [
+        pc.fill_null(_texts(column, field.dtype), null) for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pc.binary_join_element_wise(*columns, layout.separator(0)) if len(columns) > 1 else columns[0]
+
+
+def _texts(column: Array, dtype: DataType) -> Array:
+    """Values as binary; NULL stays NULL."""
+    if is_nested(dtype):
+        mask = column.is_null().to_numpy(zero_copy_only=False)
+        return pa.array(format_column(column, dtype), pa.string(), mask=mask).cast(pa.binary())
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.binary()) if dtype == BINARY else hive_text(column, dtype)

@@ -12,12 +12,11 @@ import pyarrow.json
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.time_zone import UTC, time_zone
 from sharkpy.sources.arrow import Array, reader_of
-from sharkpy.sources.columns import batches_of, row_count_batch
-from sharkpy.sources.json_values import JsonReader
-from sharkpy.sources.json_write import json_rows
+from sharkpy.sources.column_conversion import batches_of, row_count_batch
+from sharkpy.sources.json_values import JsonReader, json_rows
 from sharkpy.sources.line_chunks import LineLayout, with_newlines
-from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.rows.row_format import Properties
+from sharkpy.sources.source import ReadMetrics
 from sharkpy.sources.text_format import TextFormat, header_and_footer, timestamp_formats
 from sharkpy.values.types import (
     BIGINT,
@@ -115,9 +114,9 @@ class JsonRowReader:
         return JsonReader(self.schema, self.metrics, self._layout).read(lines)
 
     def _is_cut(self) -> bool:
-        from sharkpy.sources.cut_json import is_cut
+        from sharkpy.sources.cut_json import can_cut
 
-        return is_cut(self.schema)
+        return can_cut(self.schema)
 
     def _batches(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         self.metrics.rows += table.num_rows

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.line_chunks import LineLayout
-from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.source import ReadMetrics
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:

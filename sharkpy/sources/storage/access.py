@@ -20,7 +20,7 @@ from sharkpy.base.settings import (
     is_address,
 )
 from sharkpy.base.uri import scheme_of
-from sharkpy.sources.storage.setting_sources import Kind, Source, kinds_of, of_owner, of_session
+from sharkpy.sources.storage.setting_sources import SettingSource, SourceKind, kinds_of, owner_sources, session_sources
 from sharkpy.sources.storage.storage_settings import KeySet, Option, StorageSettings, storage_settings
 
 GS_KEY = "fs.gs.auth.service.account.key.json"
@@ -69,7 +69,7 @@ class StorageAccess:
         return next((value for name, value in self.options if name == key), None)
 
 
-class AccessBook:
+class AccessRegistry:
     """Accesses that this process uses, by id. Safe to use from several threads.
 
     It holds weak references: an access lives as long as a session or a task has it, or another one with its id.
@@ -94,7 +94,7 @@ class AccessBook:
         raise InternalError(f"no access {access_id} to storage is known in this process")
 
 
-ACCESSES = AccessBook()
+ACCESSES = AccessRegistry()
 
 
 def access_to(
@@ -112,10 +112,10 @@ def access_to(
     NotAllowedError.
     """
     if not is_restricted:
-        sources = of_owner(owner)
-        sources = sources if session is owner else (of_session(session), *sources)
+        sources = owner_sources(owner)
+        sources = sources if session is owner else (session_sources(session), *sources)
         return _access(_wanted(location, sources), sources, owner)
-    own = of_session(session, is_restricted=True)
+    own = session_sources(session, is_restricted=True)
     wanted = _wanted(location, (own,))
     found = _keys(wanted, (own,))
     if found is not None:
@@ -128,14 +128,14 @@ def access_to(
         hint = "SET keys of your own for it, such as fs.s3a.access.key and fs.s3a.secret.key"
         hint = hint if wanted.key_sets else "the engine's owner makes a table of it"
         raise NotAllowedError(f'"{location}" is out of this session\'s bounds', hint=hint)
-    sources = of_owner(owner)
+    sources = owner_sources(owner)
     given = _access(_wanted(location, sources), sources, owner)
     if scheme_of(location) not in _FOLLOWING:
         return given
     return StorageAccess.of({**dict(given.options), NO_REDIRECTS: Secret("true")}, given.origin)
 
 
-def _wanted(location: str, sources: Sequence[Source]) -> StorageSettings:
+def _wanted(location: str, sources: Sequence[SettingSource]) -> StorageSettings:
     """Settings of a location. If the URI of a container names no account, the account comes from a setting."""
     wanted = storage_settings(location)
     account = next((option for option in wanted.options if option.key == AZURE_ACCOUNT.key), None)
@@ -145,7 +145,7 @@ def _wanted(location: str, sources: Sequence[Source]) -> StorageSettings:
 
 def _names_hosts(given: Mapping[str, Secret], wanted: StorageSettings, owner: Conf) -> bool:
     """True if the session's options name a host that the engine's owner has not set there."""
-    sources = of_owner(owner)
+    sources = owner_sources(owner)
     options = (*wanted.options, *(option for keys in wanted.key_sets for option in (*keys.needed, *keys.more)))
     for option in options:
         if option.key in given and is_address(option.key):
@@ -155,13 +155,13 @@ def _names_hosts(given: Mapping[str, Secret], wanted: StorageSettings, owner: Co
     return False
 
 
-def _access(wanted: StorageSettings, sources: Sequence[Source], owner: Conf) -> StorageAccess:
+def _access(wanted: StorageSettings, sources: Sequence[SettingSource], owner: Conf) -> StorageAccess:
     options = _options(wanted, sources)
     providers = options.pop(S3_CREDENTIALS.key, None)
     for kind in _default_kinds(owner) if providers is None else kinds_of(providers.reveal()):
-        if kind is Kind.NOBODY and providers is not None:
+        if kind is SourceKind.NOBODY and providers is not None:
             return StorageAccess.of(options | {S3_CREDENTIALS.key: providers}, NO_KEYS)
-        if kind is Kind.MACHINE:
+        if kind is SourceKind.MACHINE:
             return StorageAccess.of(options | {METADATA_SERVICE.key: Secret("true")}, "keys of the machine")
         found = _keys(wanted, [source for source in sources if source.kind is kind])
         if found is not None:
@@ -170,12 +170,12 @@ def _access(wanted: StorageSettings, sources: Sequence[Source], owner: Conf) -> 
     return StorageAccess.of(options, NO_KEYS)
 
 
-def _default_kinds(owner: Conf) -> tuple[Kind, ...]:
-    kinds = (Kind.SETTINGS, Kind.ENVIRONMENT, Kind.PROFILE)
-    return (*kinds, Kind.MACHINE) if owner.value(METADATA_SERVICE) else kinds
+def _default_kinds(owner: Conf) -> tuple[SourceKind, ...]:
+    kinds = (SourceKind.SETTINGS, SourceKind.ENVIRONMENT, SourceKind.PROFILE)
+    return (*kinds, SourceKind.MACHINE) if owner.value(METADATA_SERVICE) else kinds
 
 
-def _options(wanted: StorageSettings, sources: Sequence[Source]) -> dict[str, Secret]:
+def _options(wanted: StorageSettings, sources: Sequence[SettingSource]) -> dict[str, Secret]:
     """Options that are set, each from the first source that has it."""
     found = {
         key: value
@@ -187,12 +187,12 @@ def _options(wanted: StorageSettings, sources: Sequence[Source]) -> dict[str, Se
     return found | {key: value for key, value in named.items() if value is not None}
 
 
-def _first(option: Option, sources: Sequence[Source]) -> Secret | None:
+def _first(option: Option, sources: Sequence[SettingSource]) -> Secret | None:
     values = (_value(source, option, level) for source in sources for level in range(len(option.names)))
     return next((value for value in values if value is not None), None)
 
 
-def _keys(wanted: StorageSettings, sources: Sequence[Source]) -> tuple[dict[str, Secret], str] | None:
+def _keys(wanted: StorageSettings, sources: Sequence[SettingSource]) -> tuple[dict[str, Secret], str] | None:
     """Keys of the first source that has a set of them, and their origin."""
     for source in sources:
         for key_set in wanted.key_sets:
@@ -202,7 +202,7 @@ def _keys(wanted: StorageSettings, sources: Sequence[Source]) -> tuple[dict[str,
     return None
 
 
-def _keys_at(source: Source, key_set: KeySet, level: int) -> dict[str, Secret]:
+def _keys_at(source: SettingSource, key_set: KeySet, level: int) -> dict[str, Secret]:
     """Set of keys of a source, under the names of one level; empty if it has none of the secrets."""
     found = {option: _value(source, option, level) for option in (*key_set.needed, *key_set.more)}
     keys = {option.key: value for option, value in found.items() if value is not None}
@@ -229,7 +229,7 @@ def _with_file(keys: dict[str, Secret]) -> dict[str, Secret]:
         return keys
 
 
-def _value(source: Source, option: Option, level: int) -> Secret | None:
+def _value(source: SettingSource, option: Option, level: int) -> Secret | None:
     """Value that a source has under one of an option's names, in the form of the table of settings."""
     given = source.find(option.names[level])
     text = "" if given is None else given.reveal().strip()

@@ -21,15 +21,13 @@ from sharkpy.base.endpoint import check_endpoint
 from sharkpy.base.errors import ConfigurationError, StorageRefusedError
 from sharkpy.base.uri import redacted
 from sharkpy.sources.storage.access import NO_KEYS, NO_REDIRECTS, StorageAccess
-from sharkpy.sources.storage.azure_keys import azure_keys
-from sharkpy.sources.storage.azure_place import azure_place
+from sharkpy.sources.storage.bucket_store import BucketStore
 from sharkpy.sources.storage.errors import StoreName
 from sharkpy.sources.storage.google_keys import google_tokens, no_tokens
-from sharkpy.sources.storage.host_guard import HostGuard
-from sharkpy.sources.storage.http_store import HttpStore
-from sharkpy.sources.storage.object_store import BucketStore
+from sharkpy.sources.storage.object_reader import HostGuard, HttpStore
+from sharkpy.sources.storage.storage_settings import azure_place
 from sharkpy.sources.storage.store import Store, StoreLimits, StoreTraits
-from sharkpy.sources.storage.unfinished_uploads import Keys, S3Bucket, gcs_uploads, s3_uploads
+from sharkpy.sources.storage.uploads import Keys, S3Bucket, gcs_uploads, s3_uploads
 
 if TYPE_CHECKING:
     from obstore.store import (
@@ -66,7 +64,7 @@ def s3_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     address = f"{endpoint}/{bucket}" if is_path_style else f"{place.scheme}://{bucket}.{place.netloc}{place.path}"
     keys = keys_of_s3(access)
     is_open = is_anonymous(access)
-    if keys is None and not is_open and not asks_machine(access):
+    if keys is None and not is_open and not asks_metadata_service(access):
         raise without_keys(root, f"{settings.S3_ACCESS_KEY.key} and {settings.S3_SECRET_KEY.key}")
     config: S3Config = {
         "region": region,
@@ -96,11 +94,11 @@ def gcs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     endpoint = (access.value(settings.GS_ENDPOINT.key) or "https://storage.googleapis.com").rstrip("/")
     is_anonymous = access.value(settings.GS_AUTHENTICATION.key) == "UNAUTHENTICATED"
     tokens = no_tokens if is_anonymous else google_tokens(access)
-    if tokens is None and not asks_machine(access):
+    if tokens is None and not asks_metadata_service(access):
         raise without_keys(root, settings.GS_KEY_FILE.key)
     config: GCSConfig = {"base_url": endpoint, "skip_signature": is_anonymous}
     options = client_options(endpoint, limits, *hosts_of(endpoint, access))
-    with _explained("the environment names keys for Google's storage that are none"):
+    with _with_login_errors("the environment names keys for Google's storage that are none"):
         client = GCSStore(
             bucket, config=config, client_options=options, retry_config=_retries(limits), credential_provider=tokens
         )
@@ -121,7 +119,7 @@ def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
         raise ConfigurationError(message, hint=f"name it: abfss://{_authority(root)}@<account>.dfs.core.windows.net")
     endpoint = access.value(settings.AZURE_ENDPOINT.key) or f"https://{place.host('blob', account)}"
     keys = azure_keys(access)
-    if keys is None and not asks_machine(access):
+    if keys is None and not asks_metadata_service(access):
         suffix = f".{place.host('dfs')}" if place.account else ""
         raise without_keys(root, f"{settings.AZURE_ACCOUNT_KEY.key}{suffix}")
     config: AzureConfig = {
@@ -134,7 +132,7 @@ def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     login_url = config.get("authority_host") or ""
     login = urlsplit(login_url).hostname
     options = client_options(endpoint, limits, *hosts_of(endpoint, access, *([login] if login else [])))
-    with _explained(f"the key of the account {account} is none of Azure's"):
+    with _with_login_errors(f"the key of the account {account} is none of Azure's"):
         client = AzureStore(place.container, config=config, client_options=options, retry_config=_retries(limits))
     # A container with a hierarchical namespace is listed folder by folder.
     name = StoreName(place.container, redacted(endpoint), access.origin)
@@ -155,7 +153,7 @@ def http_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
 
 
 @contextmanager
-def _explained(message: str) -> Iterator[None]:
+def _with_login_errors(message: str) -> Iterator[None]:
     """Raise ConfigurationError 28000 with `message` if a client cannot be made: only its keys can be wrong."""
     from obstore.exceptions import BaseError
 
@@ -218,7 +216,7 @@ def is_anonymous(access: StorageAccess) -> bool:
     return _ANONYMOUS in (access.value(settings.S3_CREDENTIALS.key) or "")
 
 
-def asks_machine(access: StorageAccess) -> bool:
+def asks_metadata_service(access: StorageAccess) -> bool:
     """True if the machine's cloud provides the keys. Elsewhere, asking for them would take seconds."""
     return access.value(settings.METADATA_SERVICE.key) == "true"
 
@@ -233,7 +231,7 @@ def hosts_of(endpoint: str, access: StorageAccess, *others: str) -> Sequence[str
     the machine's cloud provides the keys: only the cloud knows at which host.
     """
     host = urlsplit(endpoint).hostname
-    return () if host is None or asks_machine(access) else (host, *others)
+    return () if host is None or asks_metadata_service(access) else (host, *others)
 
 
 def _guard(access: StorageAccess, *urls: str) -> HostGuard | None:
@@ -263,3 +261,24 @@ def client_options(endpoint: str, limits: StoreLimits, *hosts: str) -> ClientCon
 def _retries(limits: StoreLimits) -> RetryConfig:
     """Retries, after waits that grow from a tenth of a second up to 15 seconds."""
     return {"max_retries": limits.retries, "retry_timeout": timedelta(seconds=limits.timeout_seconds)}
+
+
+def azure_keys(access: StorageAccess) -> AzureConfig | None:
+    """Account key, signature or client login; None if the access has none of them."""
+    if (key := access.secret(settings.AZURE_ACCOUNT_KEY.key)) is not None:
+        return {"account_key": key.reveal(), "credential_type": "access_key"}
+    if (signature := access.secret(settings.AZURE_SAS.key)) is not None:
+        return {"sas_key": signature.reveal(), "credential_type": "sas_token"}
+    client = access.value(settings.AZURE_CLIENT_ID.key)
+    secret = access.secret(settings.AZURE_CLIENT_SECRET.key)
+    login = access.value(settings.AZURE_CLIENT_ENDPOINT.key)
+    if not client or secret is None or not login:
+        return None
+    place = urlsplit(login)
+    return {
+        "client_id": client,
+        "client_secret": secret.reveal(),
+        "tenant_id": place.path.strip("/").partition("/")[0],
+        "authority_host": f"{place.scheme}://{place.netloc}",
+        "credential_type": "client_secret",
+    }

@@ -20,7 +20,7 @@ from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.sources.storage.access import GS_KEY, StorageAccess
 from sharkpy.sources.storage.errors import NO_LOGIN, NO_TOKEN
-from sharkpy.sources.storage.plain_http import answered
+from sharkpy.sources.storage.requests import http_answer
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
@@ -104,7 +104,7 @@ def _asked(
     from google.auth.exceptions import TransportError
 
     try:
-        return _Answer(*answered(Request(url, data=body, headers=dict(headers or {}), method=method), _MOST_BYTES))
+        return _Answer(*http_answer(Request(url, data=body, headers=dict(headers or {}), method=method), _MOST_BYTES))
     except (OSError, ValueError) as error:
         raise TransportError(type(error).__name__) from None  # type: ignore[no-untyped-call]
 

@@ -1,9 +1,14 @@
-"""Files of HDFS through hdfs-native, which speaks to name nodes and data nodes without Java."""
+"""Files of HDFS through hdfs-native, which speaks to name nodes and data nodes without Java.
+
+A store is made with Hadoop's settings of an access, and the user's name or Kerberos ticket (`hdfs_store`).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import getpass
 import io
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,13 +17,14 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from uuid import uuid4
 
-from sharkpy.sources.storage.calls import StoreCalls
+from sharkpy.base import settings
+from sharkpy.base.errors import ConfigurationError
+from sharkpy.sources.storage.access import StorageAccess
 from sharkpy.sources.storage.errors import StoreName, changed
-from sharkpy.sources.storage.object_reader import place_of, reads_at_once
-from sharkpy.sources.storage.requests import answer, in_parallel, in_turn
-from sharkpy.sources.storage.store import ObjectFacts, StoreLimits, StoreTraits
-from sharkpy.sources.storage.threads import CallThreads
-from sharkpy.sources.storage.upload import Upload
+from sharkpy.sources.storage.object_reader import StoreCalls, reads_at_once, root_and_key
+from sharkpy.sources.storage.requests import CallThreads, in_order, in_parallel, result_of
+from sharkpy.sources.storage.store import ObjectFacts, Store, StoreLimits, StoreTraits
+from sharkpy.sources.storage.uploads import UploadParts
 
 if TYPE_CHECKING:
     from hdfs_native import Client, FileReader, FileStatus, FileWriter
@@ -55,10 +61,10 @@ class HdfsStore(StoreCalls):
         return (OSError, RuntimeError, NotImplementedError)
 
     def stat(self, path: str) -> ObjectFacts | None:
-        return answer(self.asking(path, partial(self._found, path)))
+        return result_of(self.asking(path, partial(self._found, path)))
 
     def has_folder(self, path: str) -> bool:
-        status = answer(self.asking(path, partial(self._status, path)))
+        status = result_of(self.asking(path, partial(self._status, path)))
         return status is not None and status.isdir
 
     def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:
@@ -72,9 +78,9 @@ class HdfsStore(StoreCalls):
         return objects, [path for path, status in entries if status.isdir]
 
     def read(self, facts: ObjectFacts, ranges: Sequence[tuple[int, int]]) -> Iterator[memoryview]:
-        reader = answer(self.asking(facts.path, partial(self._opened, facts)))
+        reader = result_of(self.asking(facts.path, partial(self._opened, facts)))
         calls = (self.asking(facts.path, partial(self._piece, facts, reader, start, end)) for start, end in ranges)
-        yield from in_turn(calls, reads_at_once(ranges))
+        yield from in_order(calls, reads_at_once(ranges))
 
     def put(self, path: str, content: BinaryIO | bytes) -> ObjectFacts:
         return self._put(path, content, overwrite=True)[0]
@@ -83,12 +89,12 @@ class HdfsStore(StoreCalls):
         return self._put(path, content, overwrite=False)[1]
 
     def copy(self, source: ObjectFacts, target: str) -> ObjectFacts:
-        upload = Upload()
+        upload = UploadParts()
         call = partial(self._copied, source, target, upload)
-        return answer(self.asking(source.path, call, is_bounded=False), upload.give_up)
+        return result_of(self.asking(source.path, call, is_bounded=False), upload.give_up)
 
     def move(self, source: ObjectFacts, target: str) -> None:
-        answer(
+        result_of(
             self.asking(source.path, partial(self._renamed, _path_of(source.path), replace(source, path=target), True))
         )
 
@@ -116,9 +122,9 @@ class HdfsStore(StoreCalls):
 
     def _entries(self, folder: str) -> Iterator[tuple[str, FileStatus]]:
         """Files and folders directly in a folder, with their URIs; none if it is missing or is a file."""
-        root, key = place_of(folder)
+        root, key = root_and_key(folder)
         entries = self._client.list_status(f"/{key}")
-        while page := answer(self.asking(folder, partial(self._in_thread, partial(_next_page, entries)))):
+        while page := result_of(self.asking(folder, partial(self._in_thread, partial(_next_page, entries)))):
             for status in page:
                 if status.path != f"/{key}":
                     yield f"{root}{status.path[1:]}", status
@@ -127,14 +133,14 @@ class HdfsStore(StoreCalls):
 
     def _put(self, path: str, content: BinaryIO | bytes, overwrite: bool) -> tuple[ObjectFacts, bool]:
         file = io.BytesIO(content) if isinstance(content, bytes) else content
-        start, upload = file.tell(), Upload()
+        start, upload = file.tell(), UploadParts()
 
         def parts() -> Iterator[bytes]:
             file.seek(start)
             return upload.of_file(file, self.limits.part_bytes)
 
         call = partial(self._uploaded, path, parts, overwrite)
-        return answer(self.asking(path, call, is_bounded=False), upload.give_up)
+        return result_of(self.asking(path, call, is_bounded=False), upload.give_up)
 
     def _delete(self, path: str) -> None:
         try:
@@ -185,7 +191,7 @@ class HdfsStore(StoreCalls):
             reader = await self._opened(facts)
         raise AssertionError("the last attempt raises")
 
-    async def _copied(self, source: ObjectFacts, target: str, upload: Upload) -> ObjectFacts:
+    async def _copied(self, source: ObjectFacts, target: str, upload: UploadParts) -> ObjectFacts:
         reader = await self._opened(source)
 
         def parts() -> Iterator[bytes]:
@@ -260,7 +266,7 @@ def _is_broken(error: Exception) -> bool:
 
 
 def _path_of(path: str) -> str:
-    return f"/{place_of(path)[1]}"
+    return f"/{root_and_key(path)[1]}"
 
 
 def _facts(path: str, status: FileStatus) -> ObjectFacts:
@@ -292,3 +298,60 @@ def _write_next(writer: FileWriter, parts: Iterator[bytes]) -> bool:
     if part:
         writer.write(part)
     return bool(part)
+
+
+_AUTHENTICATION = "hadoop.security.authentication"
+_UMASK = "fs.permissions.umask-mode"
+_MOST_WAIT_MS = 5000
+
+
+def hdfs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
+    """Store of `hdfs://host:port`, of a name service `hdfs://name`, of the default one `hdfs://`, or of
+    `viewfs://name`.
+
+    hdfs-native reads core-site.xml and hdfs-site.xml itself. Options of `access` take precedence, so that tasks need no
+    such files. ConfigurationError for files that it cannot read, and for a name service that they do not define.
+    """
+    from hdfs_native import Client
+
+    given = client_options(access, limits)
+    folder = access.value(settings.HADOOP_CONF_DIR.key)
+    permission = 0o666 & ~_umask(given.get(_UMASK, "022"))
+    try:
+        client = Client(root, given, folder)
+    except (RuntimeError, OSError) as error:
+        hint = "it takes host:port, or the name of a service in hdfs-site.xml in HADOOP_CONF_DIR"
+        raise ConfigurationError(f'"{root}" cannot be used: {error}', hint=hint) from None
+    return HdfsStore(client, StoreName("", root, _user(given)), limits, permission)
+
+
+def client_options(access: StorageAccess, limits: StoreLimits) -> dict[str, str]:
+    """Hadoop's settings of an access; they take precedence over the settings made from `limits`."""
+    given = {key: value for key, _ in access.options if (value := access.value(key)) is not None}
+    given.pop(settings.HADOOP_CONF_DIR.key, None)
+    return _bounds(limits) | given
+
+
+def _bounds(limits: StoreLimits) -> dict[str, str]:
+    """Limits on the library's own retries, so that abandoned calls end."""
+    return {
+        "dfs.client.failover.max.attempts": str(max(limits.retries, 1)),
+        "dfs.client.failover.sleep.base.millis": "100",
+        "dfs.client.failover.sleep.max.millis": str(_MOST_WAIT_MS),
+        "dfs.client.socket-timeout": str(int(limits.timeout_seconds * 1000)),
+    }
+
+
+def _umask(text: str) -> int:
+    try:
+        return int(text, 8)
+    except ValueError:
+        raise ConfigurationError(f'"{text}" is not a value of {_UMASK} (octal number)', sqlstate="22023") from None
+
+
+def _user(given: dict[str, str]) -> str:
+    """Identity that the library uses for requests, for errors."""
+    if given.get(_AUTHENTICATION, "simple") != "simple":
+        return "the Kerberos ticket"
+    name = os.environ.get("HADOOP_PROXY_USER") or os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+    return f'the user name "{name}"'

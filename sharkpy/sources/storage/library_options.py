@@ -15,11 +15,10 @@ from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.uri import scheme_of
 from sharkpy.sources.storage.access import StorageAccess
-from sharkpy.sources.storage.azure_keys import azure_keys
-from sharkpy.sources.storage.azure_place import azure_place
 from sharkpy.sources.storage.buckets import (
     S3_REGION,
-    asks_machine,
+    asks_metadata_service,
+    azure_keys,
     client_options,
     endpoint_of_s3,
     has_path_style,
@@ -28,8 +27,9 @@ from sharkpy.sources.storage.buckets import (
     keys_of_s3,
     without_keys,
 )
-from sharkpy.sources.storage.hdfs_client import client_options as hdfs_options
-from sharkpy.sources.storage.object_reader import place_of
+from sharkpy.sources.storage.hdfs_store import client_options as hdfs_options
+from sharkpy.sources.storage.object_reader import root_and_key
+from sharkpy.sources.storage.storage_settings import azure_place
 from sharkpy.sources.storage.store import StoreLimits
 
 _MIXED = ("AWS_SESSION_TOKEN", "AWS_TOKEN")
@@ -49,7 +49,7 @@ def library_options(location: str, access: StorageAccess) -> Options:
     if access.value(settings.PRIVATE_HOSTS.key) is not None:
         message = "a table of this format by keys of a restricted session"
         raise UnsupportedError(message, hint="the engine's owner makes a table of it")
-    return make(place_of(location)[0].rstrip("/"), access)
+    return make(root_and_key(location)[0].rstrip("/"), access)
 
 
 def _client(endpoint: str, access: StorageAccess, *others: str) -> Options:
@@ -81,7 +81,7 @@ def _of_s3(root: str, access: StorageAccess) -> Options:
         return options | {"aws_skip_signature": "true"}
     keys = keys_of_s3(access)
     if keys is None:
-        if asks_machine(access):
+        if asks_metadata_service(access):
             return options
         raise without_keys(root, f"{settings.S3_ACCESS_KEY.key} and {settings.S3_SECRET_KEY.key}")
     access_key, secret, token = keys()
@@ -100,7 +100,7 @@ def _of_google(root: str, access: StorageAccess) -> Options:
     file = access.value(settings.GS_KEY_FILE.key)
     if file is not None:
         return options | {"google_application_credentials": file}
-    if asks_machine(access):
+    if asks_metadata_service(access):
         return options
     if access.secret(settings.GS_ACCESS_TOKEN.key) or access.secret(settings.GS_REFRESH_TOKEN.key):
         hint = f"set {settings.GS_KEY_FILE.key}"
@@ -115,7 +115,7 @@ def _of_azure(root: str, access: StorageAccess) -> Options:
         raise ConfigurationError(f'there is no account for the container of "{root}"')
     endpoint = access.value(settings.AZURE_ENDPOINT.key) or f"https://{place.host('blob', account)}"
     keys = azure_keys(access)
-    if keys is None and not asks_machine(access):
+    if keys is None and not asks_metadata_service(access):
         raise without_keys(root, settings.AZURE_ACCOUNT_KEY.key)
     given = {key: str(value) for key, value in (keys or {}).items() if key != "credential_type"}
     login = urlsplit(given.get("authority_host", "")).hostname

@@ -1,4 +1,7 @@
-"""Requests to storage, many at a time from one thread of the process. Cancelling a statement drops its requests."""
+"""Requests to storage, many at a time from one thread of the process. Cancelling a statement drops its requests.
+
+`CallThreads` are for libraries whose calls block, `http_answer` is for small requests without obstore.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from concurrent.futures import CancelledError, Future, wait
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import InternalError
-from sharkpy.sources.storage.meter import METER, Requested
+from sharkpy.sources.storage.meter import METER, RequestCounts
 
 T = TypeVar("T")
 Call = Callable[[], Coroutine[Any, Any, T]]
@@ -25,21 +31,21 @@ _END_SECONDS = 1.0
 _REST_SECONDS = 0.002
 _LIBRARY = "tokio"
 """Prefix of the names of the library's threads."""
-_ONE = Requested(requests=1)
+_ONE = RequestCounts(requests=1)
 
 
-def answer(call: Call[T], give_up: Callable[[], object] | None = None) -> T:
+def result_of(call: Call[T], give_up: Callable[[], object] | None = None) -> T:
     """Result of a call. If the statement is cancelled first, the call is dropped, or asked to end by `give_up`."""
-    future = _begun(call)
+    future = _start(call)
     return _result(future, give_up or future.cancel)
 
 
-def in_turn(calls: Iterable[Call[T]], most: int) -> Generator[T]:
+def in_order(calls: Iterable[Call[T]], most: int) -> Generator[T]:
     """Results of calls in their order, with at most `most` in flight. Calls whose results are not read are dropped."""
     waiting = deque[Future[T]]()
     try:
         for call in calls:
-            waiting.append(_begun(call))
+            waiting.append(_start(call))
             if len(waiting) == most:
                 yield _first(waiting)
         while waiting:
@@ -49,17 +55,17 @@ def in_turn(calls: Iterable[Call[T]], most: int) -> Generator[T]:
             future.cancel()
 
 
-def again_and_again(call: Call[T], goes_on: Callable[[T], bool]) -> Generator[T]:
+def repeatedly(call: Call[T], goes_on: Callable[[T], bool]) -> Generator[T]:
     """Results of a call that is repeated as long as `goes_on`.
 
     From the second on, the next call is made while the caller uses a result. Many callers need only the first.
     """
-    found = answer(call)
+    found = result_of(call)
     if goes_on(found):
         yield found
-        found = answer(call)
+        found = result_of(call)
     while goes_on(found):
-        future = _begun(call)
+        future = _start(call)
         try:
             yield found
             found = _result(future, future.cancel)
@@ -70,7 +76,7 @@ def again_and_again(call: Call[T], goes_on: Callable[[T], bool]) -> Generator[T]
 
 def in_parallel(calls: Iterable[Call[T]], most: int) -> list[T]:
     """Results of calls in their order; the first failure drops the remaining calls."""
-    return list(in_turn(calls, most))
+    return list(in_order(calls, most))
 
 
 def _first(waiting: deque[Future[T]]) -> T:
@@ -78,7 +84,7 @@ def _first(waiting: deque[Future[T]]) -> T:
     return _result(future, future.cancel)
 
 
-def _begun(call: Call[T]) -> Future[T]:
+def _start(call: Call[T]) -> Future[T]:
     check_cancelled()
     METER.add(_ONE)
     loop = _thread.loop()
@@ -94,7 +100,7 @@ def _result(future: Future[T], give_up: Callable[[], object]) -> T:
         raise
     result = future.result()
     if isinstance(result, memoryview):
-        METER.add(Requested(fetched_bytes=result.nbytes))
+        METER.add(RequestCounts(fetched_bytes=result.nbytes))
     return result
 
 
@@ -161,3 +167,62 @@ async def _drop_all() -> None:
 
 
 _thread = _LoopThread()
+
+
+_Result = TypeVar("T")
+
+
+class CallThreads:
+    """At most `most` threads, each for one call. They are daemons, which do not delay the end of the process.
+
+    An abandoned call keeps its thread until the library gives up. So a server that never answers can take all threads
+    of its own store. Further calls then end by their time limit.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free = asyncio.Semaphore(most)
+
+    async def run(self, call: Callable[[], _Result]) -> _Result:
+        """Result of a call in a thread; InternalError for a panic of the library."""
+        await self._free.acquire()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[_Result] = loop.create_future()
+
+        def told(give: Callable[[], None]) -> None:
+            self._free.release()
+            if not answer.done():
+                give()
+
+        def work() -> None:
+            try:
+                result = call()
+            except BaseException as error:  # noqa: BLE001  a panic is not an Exception
+                failure = error if isinstance(error, Exception) else InternalError(f"a library failed: {error}")
+                loop.call_soon_threadsafe(told, lambda: answer.set_exception(failure))
+            else:
+                loop.call_soon_threadsafe(told, lambda: answer.set_result(result))
+
+        threading.Thread(target=work, name="sharkpy-storage-call", daemon=True).start()
+        return await answer
+
+
+_SECONDS = 10.0
+
+
+def http_answer(request: Request, most_bytes: int) -> tuple[int, bytes]:
+    """Status and body of the answer; at most `most_bytes` are read. OSError if there is no answer."""
+    try:
+        with build_opener(_NoRedirects).open(request, timeout=_SECONDS) as response:
+            return response.status, response.read(most_bytes)
+    except HTTPError as error:
+        with error:
+            return error.code, error.read(most_bytes)
+    except HTTPException as error:
+        raise ConnectionError(type(error).__name__) from None
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Refuses redirects: a signature is for one host."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None

@@ -1,22 +1,24 @@
-"""Sources of storage settings: sessions, Hadoop's files, the environment, AWS's profiles."""
+"""Sources of storage settings: sessions, Hadoop's files such as core-site.xml, the environment, AWS's profiles."""
 
 from __future__ import annotations
 
 import enum
 import os
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from xml.etree import ElementTree
 
 from sharkpy.base import settings
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.secrets import Secret, names_secret
-from sharkpy.base.settings import Conf
+from sharkpy.base.settings import HADOOP_CONF_DIR, Conf
 from sharkpy.sources.storage.aws_profile import AwsProfile
-from sharkpy.sources.storage.core_site import site_settings
 
 
-class Kind(enum.Enum):
+class SourceKind(enum.Enum):
     """Kind of a source of keys; the last two provide no keys themselves."""
 
     SETTINGS = enum.auto()
@@ -29,7 +31,7 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SettingSource:
     """Source of settings.
 
     `find` returns the text under one of Hadoop's names, or None. `origin` is for errors. `group` returns all settings
@@ -37,40 +39,42 @@ class Source:
     """
 
     origin: str
-    kind: Kind
+    kind: SourceKind
     find: Callable[[str], Secret | None]
     group: Callable[[str], Mapping[str, Secret]] = lambda _: {}
 
 
-def of_session(session: Conf, *, is_restricted: bool = False) -> Source:
+def session_sources(session: Conf, *, is_restricted: bool = False) -> SettingSource:
     """Settings of a session. A restricted session gets the guarded settings only from the owner."""
 
     def find(name: str) -> Secret | None:
         return None if is_restricted and settings.is_guarded(name) else session.given(name)
 
-    return Source("keys of the session", Kind.SETTINGS, find, lambda start: _group(session, start))
+    return SettingSource("keys of the session", SourceKind.SETTINGS, find, lambda start: _group(session, start))
 
 
-def of_owner(owner: Conf) -> tuple[Source, ...]:
+def owner_sources(owner: Conf) -> tuple[SettingSource, ...]:
     """Sources of the engine's owner, in order of precedence."""
     profile = AwsProfile()
     return (
-        Source("keys of the engine's owner", Kind.SETTINGS, owner.given, lambda start: _group(owner, start)),
-        Source(
+        SettingSource(
+            "keys of the engine's owner", SourceKind.SETTINGS, owner.given, lambda start: _group(owner, start)
+        ),
+        SettingSource(
             "keys of spark.hadoop",
-            Kind.SETTINGS,
+            SourceKind.SETTINGS,
             lambda name: owner.given(f"{_SPARK}{name}"),
             lambda start: _group(owner, start, _SPARK),
         ),
-        Source(
+        SettingSource(
             "keys of core-site.xml",
-            Kind.SETTINGS,
+            SourceKind.SETTINGS,
             lambda name: site_settings(owner).get(name),
             lambda start: _starting(site_settings(owner).items(), start),
         ),
-        Source("keys of the environment", Kind.ENVIRONMENT, _in_environment),
-        Source(f'keys of the profile "{profile.name}"', Kind.PROFILE, profile.find),
-        Source("application default credentials", Kind.PROFILE, _of_gcloud),
+        SettingSource("keys of the environment", SourceKind.ENVIRONMENT, _in_environment),
+        SettingSource(f'keys of the profile "{profile.name}"', SourceKind.PROFILE, profile.find),
+        SettingSource("application default credentials", SourceKind.PROFILE, _of_gcloud),
     )
 
 
@@ -124,24 +128,24 @@ def _of_gcloud(name: str) -> Secret | None:
 
 
 _PROVIDERS = {
-    "SimpleAWSCredentialsProvider": (Kind.SETTINGS,),
-    "TemporaryAWSCredentialsProvider": (Kind.SETTINGS,),
-    "EnvironmentVariableCredentialsProvider": (Kind.ENVIRONMENT,),
-    "ProfileCredentialsProvider": (Kind.PROFILE,),
-    "ProfileAWSCredentialsProvider": (Kind.PROFILE,),
-    "DefaultCredentialsProvider": (Kind.ENVIRONMENT, Kind.PROFILE, Kind.MACHINE),
-    "IAMInstanceCredentialsProvider": (Kind.MACHINE,),
-    "InstanceProfileCredentialsProvider": (Kind.MACHINE,),
-    "ContainerCredentialsProvider": (Kind.MACHINE,),
-    "WebIdentityTokenFileCredentialsProvider": (Kind.MACHINE,),
-    "AnonymousAWSCredentialsProvider": (Kind.NOBODY,),
+    "SimpleAWSCredentialsProvider": (SourceKind.SETTINGS,),
+    "TemporaryAWSCredentialsProvider": (SourceKind.SETTINGS,),
+    "EnvironmentVariableCredentialsProvider": (SourceKind.ENVIRONMENT,),
+    "ProfileCredentialsProvider": (SourceKind.PROFILE,),
+    "ProfileAWSCredentialsProvider": (SourceKind.PROFILE,),
+    "DefaultCredentialsProvider": (SourceKind.ENVIRONMENT, SourceKind.PROFILE, SourceKind.MACHINE),
+    "IAMInstanceCredentialsProvider": (SourceKind.MACHINE,),
+    "InstanceProfileCredentialsProvider": (SourceKind.MACHINE,),
+    "ContainerCredentialsProvider": (SourceKind.MACHINE,),
+    "WebIdentityTokenFileCredentialsProvider": (SourceKind.MACHINE,),
+    "AnonymousAWSCredentialsProvider": (SourceKind.NOBODY,),
 }
 """Kinds of sources that Hadoop's credential providers use, by the last part of their class names."""
 
 
-def kinds_of(providers: str) -> tuple[Kind, ...]:
+def kinds_of(providers: str) -> tuple[SourceKind, ...]:
     """Kinds of the providers in `fs.s3a.aws.credentials.provider`; UnsupportedError for an unknown class."""
-    kinds: list[Kind] = []
+    kinds: list[SourceKind] = []
     for text in providers.split(","):
         name = text.strip().rpartition(".")[2]
         if name not in _PROVIDERS:
@@ -149,3 +153,46 @@ def kinds_of(providers: str) -> tuple[Kind, ...]:
             raise UnsupportedError(f'{settings.S3_CREDENTIALS.key} "{text.strip()}"', hint=hint)
         kinds += _PROVIDERS[name]
     return tuple(kinds)
+
+
+_MOST_BYTES = 16 << 20
+_FILES = ("hdfs-site.xml", "core-site.xml")
+"""Files in order of precedence, as in Hadoop."""
+
+
+def site_settings(owner: Conf) -> Mapping[str, Secret]:
+    """Settings by name, from the files in `shark.hadoop.conf.dir` or HADOOP_CONF_DIR; empty if there are none.
+
+    ConfigurationError for a file that cannot be read.
+    """
+    folder = owner.value(HADOOP_CONF_DIR) or os.environ.get("HADOOP_CONF_DIR")
+    if not folder:
+        return {}
+    return ChainMap(*(_settings(Path(folder, name)) for name in _FILES))
+
+
+def _settings(path: Path) -> dict[str, Secret]:
+    try:
+        status = path.stat()
+        if status.st_size > _MOST_BYTES:
+            raise ConfigurationError(f'"{path}" has more than {_MOST_BYTES >> 20} MB')
+        return _parsed(path, status.st_mtime_ns, status.st_size)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise ConfigurationError(f'"{path}" cannot be read: {error.strerror}', sqlstate="58030") from None
+
+
+@lru_cache(maxsize=8)
+def _parsed(path: Path, modified_ns: int, size_bytes: int) -> dict[str, Secret]:  # noqa: ARG001 - the file's version
+    try:
+        root = ElementTree.fromstring(path.read_bytes())
+    except ElementTree.ParseError as error:
+        line, column = error.position
+        raise ConfigurationError(f'"{path}" is no XML: line {line}, column {column}') from None
+    pairs = ((_text(one, "name"), _text(one, "value")) for one in root.iter("property"))
+    return {name: Secret(value) for name, value in pairs if name}
+
+
+def _text(element: ElementTree.Element, tag: str) -> str:
+    return (element.findtext(tag) or "").strip()

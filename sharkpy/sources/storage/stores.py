@@ -12,8 +12,8 @@ from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.uri import normalized, scheme_of
 from sharkpy.sources.storage.access import StorageAccess
 from sharkpy.sources.storage.buckets import azure_store, gcs_store, http_store, s3_store
-from sharkpy.sources.storage.hdfs_client import hdfs_store
-from sharkpy.sources.storage.object_reader import place_of
+from sharkpy.sources.storage.hdfs_store import hdfs_store
+from sharkpy.sources.storage.object_reader import root_and_key
 from sharkpy.sources.storage.store import Store, StoreLimits
 
 _MOST = 64
@@ -74,7 +74,7 @@ def store_of(location: str, access: StorageAccess, limits: StoreLimits | None = 
     UnsupportedError for a scheme without stores, ConfigurationError if the package for it is missing,
     StorageRefusedError 28000 if there are no keys.
     """
-    return _stores.store(normalized(place_of(location)[0]), access, limits or StoreLimits())
+    return _stores.store(normalized(root_and_key(location)[0]), access, limits or StoreLimits())
 
 
 def is_supported(location: str) -> bool:

@@ -24,9 +24,8 @@ from sharkpy.catalog.kafka_options import (
 from sharkpy.catalog.model import StorageFormat, StreamSource
 from sharkpy.catalog.system_tables import RECORD_COLUMNS
 from sharkpy.execution.commands.storage import epoch_format
-from sharkpy.sources.kafka.client import admin_client
-from sharkpy.sources.kafka.topic import Topic
-from sharkpy.sources.kafka.values import check_values, text_or_bytes
+from sharkpy.sources.kafka.client import Topic, admin_client
+from sharkpy.sources.kafka.records import check_values, text_or_bytes
 from sharkpy.streaming.sources.rate import arrow_zone
 from sharkpy.values.types import Schema
 

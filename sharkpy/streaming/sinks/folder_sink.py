@@ -18,7 +18,7 @@ from sharkpy.execution.commands.writes.staging import discard_staging, new_stagi
 from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.physical.sinks import FileSink
 from sharkpy.sources import layout, staged_files
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.streaming.sinks.remote_folder_sink import RemoteFolderSink, check_remote_folder, forget_remote
 from sharkpy.streaming.sinks.sink import SinkType
 

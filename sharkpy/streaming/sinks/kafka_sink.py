@@ -14,8 +14,8 @@ from sharkpy.catalog.model import StorageFormat, StreamSource
 from sharkpy.execution.commands.storage import epoch_format, stored_schema
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.sources.kafka.encode import VALUE, RecordEncoder, check_value_format, value_columns
-from sharkpy.sources.kafka.producer import Mark, MarkedProducer
-from sharkpy.sources.kafka.values import text_or_bytes
+from sharkpy.sources.kafka.producer import CommitMark, MarkedProducer
+from sharkpy.sources.kafka.records import text_or_bytes
 from sharkpy.streaming import steps
 from sharkpy.streaming.sinks.sink import SinkType, rows_of
 from sharkpy.streaming.sources.rate import arrow_zone
@@ -54,7 +54,7 @@ class KafkaSink:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._producer: MarkedProducer | None = None
-        self._mark: Mark | None = None
+        self._mark: CommitMark | None = None
 
     def look_after(self, last: int) -> None:  # noqa: ARG002  the broker knows what counts
         """Drop a producer that was cut off from its broker."""
@@ -85,7 +85,7 @@ class KafkaSink:
     def close(self) -> None:
         self._producer = None
 
-    def note(self, mark: Mark) -> None:
+    def note(self, mark: CommitMark) -> None:
         """Store the mark of a committed transaction."""
         self._mark = mark
 
@@ -127,7 +127,7 @@ class KafkaWrite(QuietWrite):
             return
         self.producer.flush()
         steps.done(steps.FLUSHED)
-        mark = Mark(self.epoch.number, self.epoch.mark)
+        mark = CommitMark(self.epoch.number, self.epoch.mark)
         # If this fails, the next producer learns whether the transaction counts.
         self.is_open = False
         try:

@@ -15,8 +15,8 @@ from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.physical.sinks import FileSink
-from sharkpy.sources.local_copy import store_with
-from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.open_files import store_for_access
+from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.staged_files import is_abandoned, staging_name
 from sharkpy.sources.storage.store import ObjectFacts
 from sharkpy.sources.storage.stores import is_supported
@@ -130,7 +130,7 @@ def show_noted(table: Table, catalog: Catalog) -> None:
     # A file that is gone has been moved already, by a process that ended before it updated the catalog, or by another
     # process just now.
     hidden = {facts.path for folder in {uri.parent(one.form) for one in noted} for facts in store.list(folder)}
-    side_by_side(lambda one: _show(store, table, one), [one for one in noted if one.form in hidden])
+    parallel_map(lambda one: _show(store, table, one), [one for one in noted if one.form in hidden])
     with catalog.transaction():
         catalog.streams.forget_files(table.table_id, [one.number for one in noted])
     _remove_folders(store, {uri.parent(one.form) for one in noted})
@@ -193,7 +193,7 @@ def _remove_folders(store: Store, folders: Iterable[str]) -> None:
 
 def _store_of(table: Table, catalog: Catalog) -> Store:
     location = table.location or ""
-    return store_with(location, catalog.access_id(location))
+    return store_for_access(location, catalog.access_id(location))
 
 
 def _waiting(table: Table) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.stream_store import StreamFile
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.layout import DataFile
 from sharkpy.streaming.sources.folder_events import Changes, FolderWatch
 from sharkpy.streaming.sources.found_files import Found, LookFigures, is_left_alone

@@ -13,10 +13,9 @@ from sharkpy.base.errors import SourceError
 from sharkpy.catalog.continuous_query import Position, furthest_position, is_position_within
 from sharkpy.catalog.kafka_options import FAIL_ON_LOSS, TOPIC, start_offsets
 from sharkpy.catalog.stream_kinds import KAFKA, MAX_ROWS
-from sharkpy.sources.kafka.fetch import is_strict, lost_records, warn_of_loss
-from sharkpy.sources.kafka.ranges import OffsetRange, range_splits, ranges_between
+from sharkpy.sources.kafka.client import Topic
+from sharkpy.sources.kafka.fetch import OffsetRange, is_strict, lost_records, range_splits, ranges_between, warn_of_loss
 from sharkpy.sources.kafka.records import VALUE_FORMAT
-from sharkpy.sources.kafka.topic import Topic
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from sharkpy.base import uri
 from sharkpy.base.errors import SharkError
 from sharkpy.catalog.folder_readers import wanted_file
-from sharkpy.sources.folders.manifest import home_of_staging, write_of
+from sharkpy.sources.folders.manifests import home_of_staging, write_of
 from sharkpy.sources.folders.remote_removal import Removal
-from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.open_files import store_for_access
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog
@@ -40,7 +40,7 @@ def remove_let_go(files: Iterable[StreamFile], table: Table | None, catalog: Cat
     for (folder, is_deep), paths in found.items():
         try:
             access = catalog.access_id(folder)
-            Removal(folder, store_with(folder, access), access).remove_unnamed(paths, is_deep=is_deep)
+            Removal(folder, store_for_access(folder, access), access).remove_unnamed(paths, is_deep=is_deep)
         except SharkError as error:
             _log.warning('files that were read stay in "%s": %s', uri.redacted(folder), error)
 

@@ -11,7 +11,7 @@ from sharkpy.base.time_zone import time_zone, zone_name
 from sharkpy.catalog.continuous_query import Position
 from sharkpy.catalog.model import StorageFormat, StreamSource
 from sharkpy.catalog.stream_kinds import MAX_ROWS, RATE, ROWS_PER_SECOND, START_MS
-from sharkpy.sources.generated_rows import NAME, ZONE, row_splits
+from sharkpy.sources.rate_rows import NAME, ZONE, row_splits
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf

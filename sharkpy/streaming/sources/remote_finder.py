@@ -17,8 +17,8 @@ from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.base.settings import STREAM_LIST_MOST_MS, STREAM_LIST_MS
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import file_of, store_with
-from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.open_files import data_file_of, store_for_access
+from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.storage.meter import METER
 from sharkpy.streaming.sources.found_files import Found, LookFigures, is_left_alone, is_same
 
@@ -112,8 +112,8 @@ class RemoteFinder:
         access = self._access(self._folder)
         if is_strict:
             return [self._data_file(one, access) for one in files]
-        store = store_with(self._folder, access)
-        return side_by_side(lambda one: self._as_it_is(store, one, access), files)
+        store = store_for_access(self._folder, access)
+        return parallel_map(lambda one: self._as_it_is(store, one, access), files)
 
     def close(self) -> None:
         pass
@@ -127,7 +127,7 @@ class RemoteFinder:
 
     def _find(self, known: dict[str, StreamFile], now: float, *, is_thorough: bool) -> tuple[list[Found], int]:
         """Return the files that were found, and the requests of one listing."""
-        store = store_with(self._folder, self._access(self._folder))
+        store = store_for_access(self._folder, self._access(self._folder))
         self._note_order(known)
         is_whole = is_thorough or not self._may_look_behind(store, now)
         with self._looking() as look:
@@ -215,7 +215,7 @@ class RemoteFinder:
 
     def _as_it_is(self, store: Store, file: StreamFile, access: str) -> DataFile | None:
         facts = store.stat(f"{self._folder}/{file.name}")
-        return None if facts is None else file_of(facts, access)
+        return None if facts is None else data_file_of(facts, access)
 
 
 def _end(look: Cancellation, outer: Cancellation) -> None:

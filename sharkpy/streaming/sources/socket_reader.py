@@ -18,8 +18,8 @@ from sharkpy.catalog.continuous_query import Position
 from sharkpy.catalog.stream_kinds import FRAMES, MAX_BYTES, SOCKET
 from sharkpy.columnar.block_folders import used_bytes
 from sharkpy.ml.tables.tabular import TabularRows, tabular
-from sharkpy.sources.output_file import output_file
-from sharkpy.sources.registry import file_suffix, source
+from sharkpy.sources.formats import file_suffix, source
+from sharkpy.sources.new_files import output_file
 from sharkpy.streaming.address import host_and_port
 from sharkpy.streaming.sources.spool import SpoolReader, spool_file
 

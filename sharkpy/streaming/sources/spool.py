@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sharkpy.catalog.continuous_query import Position
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.staged_files import sync_folders, sync_staged
 from sharkpy.streaming.sources.folder import FolderReader
 from sharkpy.streaming.sources.found_files import Found

@@ -13,8 +13,8 @@ from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import staged_files
-from sharkpy.sources.failures import io_error
-from sharkpy.sources.folder_swap import swap
+from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.plain_folders import swap
 
 ACTION = "INSERT OVERWRITE DIRECTORY"
 

@@ -25,11 +25,10 @@ from sharkpy.physical.sinks import FileSink
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey, string_literal
 from sharkpy.plan.logical import LogicalPlan, Project, Sort, Step
 from sharkpy.plan.row_steps import TransformStep
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import table_folder
-from sharkpy.sources.lake.lake_table import LakeTable
-from sharkpy.sources.lake.staging import check_writable_place, new_lake_staging, remove_staged
+from sharkpy.sources.lake.lake_table import LakeTable, check_writable_place, new_lake_staging, remove_staged
 from sharkpy.values.types import BINARY, STRING, Schema
 
 if TYPE_CHECKING:

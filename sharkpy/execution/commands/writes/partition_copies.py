@@ -50,7 +50,7 @@ class PartitionCopy:
                 place = uri.redacted(self.target)
                 raise BindError(f'folder "{place}" of the new partition exists and is not empty', sqlstate=_EXISTS)
         catalog.unfinished.note_partitions(self.table.table_id, [self.target])
-        self.placed = folder.place_behind(self.staging, None, overwrite=True)
+        self.placed = folder.place_after(self.staging, None, overwrite=True)
         folder.sync()
         return self.placed.number
 

@@ -10,9 +10,8 @@ from sharkpy.catalog.path_gate import local_path
 from sharkpy.execution.commands.writes.staging import folder_at
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.folders.table_folder import home_of
-from sharkpy.sources.local_copy import store_with
-from sharkpy.sources.plain_files import PlainFiles
-from sharkpy.sources.plain_objects import PlainObjects
+from sharkpy.sources.open_files import store_for_access
+from sharkpy.sources.plain_folders import PlainFiles, PlainObjects
 
 
 class PlainWrite(Protocol):
@@ -30,6 +29,6 @@ def plain_write(staging: str, location: str, overwrite: bool, session: EngineSes
     """Return the write of the staged files into a location that is local or remote like the staging folder."""
     if not uri.is_remote(location):
         return PlainFiles(staging, local_path(location), overwrite)
-    store = store_with(location, session.catalog.access_id(location))
+    store = store_for_access(location, session.catalog.access_id(location))
     staged = partial(folder_at(home_of(staging), session).staged_files, staging)
     return PlainObjects(staged, location, overwrite, store)

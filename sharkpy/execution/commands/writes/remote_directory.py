@@ -12,7 +12,7 @@ from sharkpy.base.errors import BindError, SharkError, SourceError
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.sources.folder_write import FolderWrite, PlacedFiles
+from sharkpy.sources.copied_files import FolderWrite, PlacedFiles
 from sharkpy.sources.folders.table_folder import TableFolder, table_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.remote_files import has_files, is_file

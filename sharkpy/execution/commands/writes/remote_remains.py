@@ -14,11 +14,11 @@ from sharkpy.base.settings import Conf
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.unfinished_writes import Note
-from sharkpy.sources.folder_write import is_folder_write, settled
-from sharkpy.sources.folders.manifest import home_of_staging, write_of
+from sharkpy.sources.copied_files import is_folder_write, settle_write
+from sharkpy.sources.folders.manifests import home_of_staging, write_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
-from sharkpy.sources.lake.staging import is_lake_staging, remove_staged
-from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.lake.lake_table import is_lake_staging, remove_staged
+from sharkpy.sources.open_files import store_for_access
 
 if TYPE_CHECKING:
     from sharkpy.sources.storage.access import StorageAccess
@@ -73,7 +73,7 @@ class RemoteRemains:
         for note in sorted(notes, key=lambda note: not note.table_id):
             try:
                 if is_folder_write(note.folder):
-                    settled(note.folder, self._access_id(note.folder))
+                    settle_write(note.folder, self._access_id(note.folder))
                 elif not note.table_id:
                     self._sweep_staging(note, tables, named)
                 elif (table := tables.get(note.table_id)) is not None and not self._catalog.is_shared:
@@ -130,7 +130,7 @@ class RemoteRemains:
 
     def _folder(self, location: str) -> RemoteFolder:
         access_id = self._access_id(location)
-        return RemoteFolder(location, store_with(location, access_id), access_id)
+        return RemoteFolder(location, store_for_access(location, access_id), access_id)
 
     def _access_id(self, location: str) -> str:
         from sharkpy.sources.storage.access import ACCESSES, access_to

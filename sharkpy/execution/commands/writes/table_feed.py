@@ -17,7 +17,7 @@ from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.stream_kinds import has_spans
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
 from sharkpy.sources import staged_files
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_errors import io_error
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog

@@ -22,8 +22,8 @@ from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.staged_blocks import StagedBlocks
 from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.new_files import WrittenRowsCache
 from sharkpy.sources.remote_files import is_file
-from sharkpy.sources.written_rows import WrittenRows
 
 
 def target_folder(table: Table, session: EngineSession, *, overwrite: bool = False) -> str:
@@ -79,7 +79,7 @@ class TableFiles(QuietWrite):
     feed: TableFeed | None = None
     keeps_rows: bool = False
     """True if the replaced rows are the same."""
-    rows: WrittenRows | None = None
+    rows: WrittenRowsCache | None = None
     """The staged rows, if blocks will be made of them."""
     syncing: Future[None] | None = None
     """Sync of the staged files to the disk."""
@@ -104,7 +104,7 @@ class TableFiles(QuietWrite):
         # An overwrite may be refused when it is placed, and blocks of all rows would delay that.
         self.blocks = None if self.overwrite else self.session.table_cache.stage(self.table)
         if self.table.storage.name == "parquet":
-            self.rows = WrittenRows(self.staging, None if self.blocks is None else self.blocks.taker)
+            self.rows = WrittenRowsCache(self.staging, None if self.blocks is None else self.blocks.taker)
 
     def start(self, syncs: FileSyncs) -> None:
         self.syncing = syncs.begin(partial(folder_at(self.location, self.session).sync_staged, self.staging))
@@ -140,7 +140,7 @@ class TableFiles(QuietWrite):
         feed = self.feed = TableFeed(self.table, self.session.catalog)
         is_wanted = feed.is_wanted and not self.keeps_rows
         is_rewrite = is_wanted and self.overwrite and folder.files(lambda: newest)
-        placed = folder.place_behind(self.staging, newest, self.overwrite)
+        placed = folder.place_after(self.staging, newest, self.overwrite)
         folder.sync()
         self.session.catalog.streams.set_newest(self.table.table_id, placed.number)
         if is_rewrite:

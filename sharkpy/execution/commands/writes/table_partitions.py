@@ -27,7 +27,7 @@ from sharkpy.execution.commands.writes.table_files import require_overwritable
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.table_folder import TableFolder, sync_all
-from sharkpy.sources.partition_values import typed_values
+from sharkpy.sources.lenient_conversion import typed_values
 
 
 @dataclass(slots=True)
@@ -181,7 +181,7 @@ class TablePartitions(QuietWrite):
             return
         folder = folder_at(location, self.session)
         newest = folder.newest() if is_kept else self._newest(known, folder)
-        placed = folder.place_behind(staged, newest, self.overwrite or is_kept)
+        placed = folder.place_after(staged, newest, self.overwrite or is_kept)
         self.placed.append(placed)
         self.written.append(name if known is None else known.name)
         if known is None:

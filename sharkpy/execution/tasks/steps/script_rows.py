@@ -11,10 +11,10 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.plan.row_steps import DELIMITED_JSON, Script
 from sharkpy.sources.arrow import Array, pc
-from sharkpy.sources.line_source import LineSource
-from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.registry import source
-from sharkpy.sources.rows.delimited_json import delimited_json
+from sharkpy.sources.formats import source
+from sharkpy.sources.rows.delimited import delimited_json
+from sharkpy.sources.source import ReadMetrics
+from sharkpy.sources.text_files import LineSource
 from sharkpy.sources.text_format import TORN_KEY, text_format
 from sharkpy.values.types import Schema
 

@@ -9,7 +9,7 @@ from sharkpy.base.cancellation import Cancellation
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.sources.metrics import ReadMetrics
+    from sharkpy.sources.source import ReadMetrics
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,42 @@
-"""Catalogs of Iceberg tables, by the names and settings that Hive uses for them."""
+"""Catalogs of Iceberg tables, by the names and settings that Hive uses for them; tables that are in no catalog.
+
+Of a table in no catalog, the newest metadata in its folder count.
+"""
 
 from __future__ import annotations
 
+import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pyiceberg import exceptions
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import StaticTable
 from pyiceberg.table import Table as IcebergHandle
+from thrift.transport.TTransport import TTransportException
 
 from sharkpy.base import uri
-from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.errors import (
+    ConfigurationError,
+    ExecutionError,
+    SharkError,
+    SourceError,
+    TableChangedError,
+    TableNotFoundError,
+    UnsupportedError,
+)
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
-from sharkpy.sources.lake.iceberg.errors import iceberg_failures
-from sharkpy.sources.lake.iceberg.files import Finding, LakeIO, finding
-from sharkpy.sources.lake.lake_format import LakeHome
-from sharkpy.sources.lake.lake_reach import LakeReach
-from sharkpy.sources.storage.requests import answer
-from sharkpy.sources.storage.threads import CallThreads
+from sharkpy.sources.file_errors import first_line, io_error
+from sharkpy.sources.lake.iceberg.metadata_files import FileContext, LakeIO, file_context
+from sharkpy.sources.lake.lake_format import LakeHome, LakeReach
+from sharkpy.sources.storage.requests import CallThreads, result_of
+from sharkpy.sources.storage.store import ObjectFacts
 
 CATALOG = "iceberg.catalog"
 """Property with the name of a table's catalog, and prefix of the settings `iceberg.catalog.<name>.<option>`."""
@@ -63,12 +81,12 @@ class IcebergCatalogs:
         conf = reach.conf
 
         def found() -> IcebergHandle:
-            with finding(Finding(reach, entry.location)):
+            with file_context(FileContext(reach, entry.location)):
                 return self.find(entry, conf).load_table(identifier_of(entry))
 
         if self._options(catalog_name(entry), conf)["type"] == _TYPES[0]:
             return found()
-        return answer(lambda: self._calls.run(found))
+        return result_of(lambda: self._calls.run(found))
 
     def find(self, entry: Table, conf: Conf) -> Catalog:
         """Catalog of a table. ConfigurationError if no settings are given for it."""
@@ -130,3 +148,80 @@ def _nested(options: dict[str, str]) -> dict[str, Any]:
         scheme, _, name = _CERTIFICATES.partition(".")
         found[scheme] = {name: found.pop(_CERTIFICATES)}
     return found
+
+
+_METADATA = re.compile(r"v?(\d{1,18})[^/]*\.metadata\.json")
+_SUFFIX = ".metadata.json"
+
+
+def newest_metadata(folder: str, files: LakeIO) -> ObjectFacts:
+    """Newest metadata file of a table in a folder, or the metadata file at the location itself.
+
+    If another table has replaced this one, its metadata may have the same name, but another time, size or tag.
+    """
+    if folder.endswith(_SUFFIX):
+        found = _facts(folder, files)
+        if found is None:
+            raise SourceError(f'file or folder "{uri.redacted(folder)}" does not exist', sqlstate="58P01")
+        return found
+    numbered = [
+        (int(match.group(1)), one.modified_ns, one.path, one)
+        for one in _in_folder(uri.join(folder, "metadata"), files)
+        if (match := _METADATA.fullmatch(uri.name_of(one.path))) is not None
+    ]
+    if not numbered:
+        hint = "its folder has a folder metadata in it"
+        raise SourceError(f'no table of Iceberg is in "{uri.redacted(folder)}"', hint=hint, sqlstate="58P01")
+    return max(numbered, key=lambda one: one[:3])[3]
+
+
+def _in_folder(folder: str, files: LakeIO) -> Iterator[ObjectFacts]:
+    if uri.is_remote(folder):
+        yield from files.store(folder).children(folder)[0]
+        return
+    try:
+        for path in Path(folder).iterdir():
+            if (facts := _facts(str(path), files)) is not None:
+                yield facts
+    except OSError as error:
+        raise io_error(error, folder) from None
+
+
+def _facts(path: str, files: LakeIO) -> ObjectFacts | None:
+    if uri.is_remote(path):
+        return files.facts(path)
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return ObjectFacts(path, status.st_size, status.st_mtime_ns)
+
+
+def static_table(place: str, files: LakeIO) -> StaticTable:
+    """Table of a metadata file: like `StaticTable.from_metadata`, but with the engine's file access."""
+    metadata = FromInputFile.table_metadata(files.new_input(place))
+    return StaticTable(("static-table", place), metadata, place, files, NoopCatalog("static-table"))
+
+
+_MISSING = (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError)
+_CONFLICTS = (exceptions.CommitFailedException, exceptions.ValidationException)
+
+
+@contextmanager
+def iceberg_failures(table: str) -> Iterator[None]:
+    """Raise a failure of the body as a SharkError that names the table."""
+    try:
+        yield
+    except SharkError:
+        raise
+    except _MISSING:
+        raise TableNotFoundError(f"Iceberg's catalog has no table for {table}") from None
+    except _CONFLICTS as error:
+        raise TableChangedError(f"others have changed {table} at the same time: {first_line(error)}") from None
+    except TTransportException as error:
+        message = f"the Hive metastore that has {table} does not answer: {first_line(error)}"
+        raise SourceError(message, sqlstate="08006") from None
+    except OSError as error:
+        raise SourceError(f"the metadata of {table} cannot be read or written: {first_line(error)}") from None
+    except Exception as error:
+        raise ExecutionError(f"Iceberg failed with {table}: {first_line(error)}") from error

@@ -28,7 +28,7 @@ from thrift.transport import TTransport
 from thrift.transport.TSocket import TSocket
 
 from sharkpy.base.errors import SourceError
-from sharkpy.sources.failures import first_line
+from sharkpy.sources.file_errors import first_line
 
 LOCKS = "engine.hive.lock-enabled"
 """Iceberg's name for a property of a table and an option of a catalog: false if no writer takes locks."""

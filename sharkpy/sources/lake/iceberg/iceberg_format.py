@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -20,22 +20,30 @@ from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Repl
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.sources.lake.columns import columns_text
-from sharkpy.sources.lake.iceberg.alterations import change_columns
-from sharkpy.sources.lake.iceberg.catalogs import BY_LOCATION, CATALOG, IcebergCatalogs, catalog_name, identifier_of
-from sharkpy.sources.lake.iceberg.commits import commit_files
-from sharkpy.sources.lake.iceberg.errors import iceberg_failures
-from sharkpy.sources.lake.iceberg.facts import facts_of
-from sharkpy.sources.lake.iceberg.fields import fields_of, spec_of
-from sharkpy.sources.lake.iceberg.files import Finding, LakeIO, finding
-from sharkpy.sources.lake.iceberg.lying import newest_metadata, static_table
-from sharkpy.sources.lake.iceberg.planning import listed
-from sharkpy.sources.lake.iceberg.properties import check_settable, check_writable, shown
+from sharkpy.sources.lake.iceberg.catalogs import (
+    BY_LOCATION,
+    CATALOG,
+    IcebergCatalogs,
+    catalog_name,
+    iceberg_failures,
+    identifier_of,
+    newest_metadata,
+    static_table,
+)
+from sharkpy.sources.lake.iceberg.manifests import commit_files
+from sharkpy.sources.lake.iceberg.metadata_files import FileContext, LakeIO, file_context
+from sharkpy.sources.lake.iceberg.schemas import (
+    change_columns,
+    fields_of,
+    hive_schema,
+    iceberg_schema,
+    lake_columns,
+    spec_of,
+)
+from sharkpy.sources.lake.iceberg.snapshots import iceberg_metadata_table, list_data_files
 from sharkpy.sources.lake.iceberg.transforms import COMPUTED, IDENTITY, VOID
-from sharkpy.sources.lake.iceberg.types import hive_schema, iceberg_schema, lake_columns
-from sharkpy.sources.lake.known_tables import KnownTables
-from sharkpy.sources.lake.lake_format import LakeHome
-from sharkpy.sources.lake.lake_reach import LakeReach
-from sharkpy.sources.lake.lake_table import LakeSnapshot, LakeTable, required
+from sharkpy.sources.lake.lake_format import LakeHome, LakeReach
+from sharkpy.sources.lake.lake_table import LakeSnapshot, LakeTable, LakeTableCache, required
 from sharkpy.sources.lake.parquet_files import COLUMNS
 from sharkpy.values.types import Schema
 
@@ -49,18 +57,18 @@ class IcebergFormat:
 
     def __init__(self, home: LakeHome) -> None:
         self._catalogs = IcebergCatalogs(home)
-        self._known = KnownTables()
+        self._known = LakeTableCache()
 
     def load(self, entry: Table, reach: LakeReach) -> LakeTable:
         if catalog_name(entry) == BY_LOCATION:
-            return self._lying(entry, Finding(reach, lake_path(entry.location or "")))
+            return self._table_at(entry, FileContext(reach, lake_path(entry.location or "")))
         with iceberg_failures(entry.qualified_name):
             handle = self._catalogs.load(entry, reach)
             return self._looked_up(entry, handle.metadata_location, handle.io, lambda: handle)
 
-    def _lying(self, entry: Table, found: Finding) -> LakeTable:
+    def _table_at(self, entry: Table, found: FileContext) -> LakeTable:
         """Table of an entry that is in no Iceberg catalog, from the metadata in its folder."""
-        with iceberg_failures(entry.qualified_name), finding(found):
+        with iceberg_failures(entry.qualified_name), file_context(found):
             files = LakeIO()
             newest = newest_metadata(found.folder or "", files)
             return self._looked_up(entry, newest, files, lambda: static_table(newest.path, files))
@@ -102,10 +110,10 @@ class IcebergFormat:
             kind, storage, properties = TableKind.EXTERNAL, StorageFormat(_NAME), ((CATALOG, BY_LOCATION),)
             return Table(new_table_id(), _NAME, place, kind, Schema(()), storage, place, properties)
 
-        return self._lying(self._known.entry(place, made), Finding(reach, place, is_named=True))
+        return self._table_at(self._known.entry(place, made), FileContext(reach, place, is_named=True))
 
     def facts(self, table: LakeTable, what: str) -> SystemTable:
-        return facts_of(table, what)
+        return iceberg_metadata_table(table, what)
 
     def create(self, entry: Table, fields: Sequence[PartitionField], reach: LakeReach) -> Table:
         is_by_location = catalog_name(entry) == BY_LOCATION
@@ -123,7 +131,7 @@ class IcebergFormat:
         schema = iceberg_schema(entry.schema)
         spec = spec_of(schema, fields)
         identifier, catalog = identifier_of(entry), self._catalogs.find(entry, reach.conf)
-        with iceberg_failures(entry.qualified_name), finding(Finding(reach, entry.location)):
+        with iceberg_failures(entry.qualified_name), file_context(FileContext(reach, entry.location)):
             if catalog.table_exists(identifier):
                 hint = "leave the columns out to use that one"
                 message = f'Iceberg\'s catalog "{catalog.name}" has a table {".".join(identifier)} already'
@@ -142,8 +150,8 @@ class IcebergFormat:
     def drop(self, entry: Table, reach: LakeReach) -> None:
         if catalog_name(entry) == BY_LOCATION:
             return
-        found = Finding(reach, entry.location)
-        with iceberg_failures(entry.qualified_name), finding(found), suppress(NoSuchTableError):
+        found = FileContext(reach, entry.location)
+        with iceberg_failures(entry.qualified_name), file_context(found), suppress(NoSuchTableError):
             self._catalogs.find(entry, reach.conf).drop_table(identifier_of(entry))
 
     def alter(self, table: LakeTable, schema: Schema, renamed: tuple[str, str] | None) -> None:
@@ -200,7 +208,7 @@ def lake_table(entry: Table, handle: IcebergHandle, schema: IcebergSchema, snaps
     given: dict[str, Any] = kept | {
         "schema": hive,
         "storage": storage,
-        "properties": tuple((shown(handle.properties) | dict(entry.properties)).items()),
+        "properties": tuple((shown_properties(handle.properties) | dict(entry.properties)).items()),
         "constraints": required(field.name.lower() for field in schema.fields if field.required),
     }
     snapshot = LakeSnapshot(
@@ -212,7 +220,7 @@ def lake_table(entry: Table, handle: IcebergHandle, schema: IcebergSchema, snaps
 @contextmanager
 def _at_work(table: LakeTable) -> Iterator[None]:
     """Change a table in its catalog, with the reach of the session that looked it up."""
-    with iceberg_failures(table.qualified_name), finding(table.handle.io.found):
+    with iceberg_failures(table.qualified_name), file_context(table.handle.io.found):
         yield
 
 
@@ -229,7 +237,7 @@ def _fresh(table: LakeTable) -> IcebergHandle:
 
 def _listed(name: str, *rest: Any) -> Any:
     with iceberg_failures(name):
-        return listed(*rest)
+        return list_data_files(*rest)
 
 
 def _names(mapping: Any) -> dict[int, tuple[str, ...]]:
@@ -248,3 +256,31 @@ def _table_properties(entry: Table) -> dict[str, str]:
     """Properties that belong to Iceberg, not to the engine."""
     own = ("shark.", "iceberg.", "external.")
     return {key: value for key, value in entry.properties if not key.startswith(own) and key != "name"}
+
+
+_OF_CODE = ("py-io-impl", "write.py-location-provider.impl")
+"""Properties that name code, which pyiceberg imports and calls."""
+_OF_PLACES = ("write.metadata.path", "write.data.path")
+"""Properties with folders outside of the table's own."""
+
+_OF_STORAGE = ("s3.", "client.", "glue.", "dynamodb.", "adls.", "gcs.", "hdfs.", "hf.", "oss.")
+"""Prefixes of properties with storage servers and their keys."""
+
+
+def check_settable(properties: Iterable[str]) -> None:
+    """Raise UnsupportedError for a property with code or with a location outside of the table's folder, and for storage
+    properties, which may be keys that everyone would see.
+    """
+    if found := next((key for key in properties if key in _OF_CODE + _OF_PLACES or key.startswith(_OF_STORAGE)), None):
+        raise UnsupportedError(f"setting the property {found} of a table of Iceberg")
+
+
+def check_writable(name: str, properties: Iterable[str]) -> None:
+    """Raise UnsupportedError for a table with properties that name code: commits would run it."""
+    if found := next((key for key in properties if key in _OF_CODE), None):
+        raise UnsupportedError(f"writing {name}, a table of Iceberg with the property {found}")
+
+
+def shown_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Properties of a table without storage properties, which may hold keys."""
+    return {key: value for key, value in properties.items() if not key.startswith(_OF_STORAGE)}

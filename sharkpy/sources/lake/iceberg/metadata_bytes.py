@@ -16,7 +16,7 @@ import pyarrow as pa
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ResourceError, SourceError, UnsupportedError
 from sharkpy.base.parse_limits import check_json_nesting
-from sharkpy.sources.varint import read_varint
+from sharkpy.sources.binary_values import read_varint
 
 MOST_BYTES = 64 << 20
 """Most bytes of a stored metadata file."""

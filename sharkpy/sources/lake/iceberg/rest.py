@@ -14,7 +14,7 @@ from sharkpy.base import settings
 from sharkpy.base.endpoint import check_endpoint
 from sharkpy.base.errors import ResourceError, SourceError
 from sharkpy.base.secrets import Secret, names_secret
-from sharkpy.sources.lake.iceberg.files import LakeIO
+from sharkpy.sources.lake.iceberg.metadata_files import LakeIO
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess
 
 _CONNECT_SECONDS, _SECONDS = 5.0, 60.0

@@ -1,0 +1,213 @@
+"""New files directly in a folder that Hive and Spark read, too: no generations, and no special names."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import checked
+from sharkpy.base.errors import ExecutionError, SharkError
+from sharkpy.sources import staged_files
+from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.folders.generations import is_hidden_name
+from sharkpy.sources.folders.remote_listing import path_below
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.open_files import object_of_file
+from sharkpy.sources.parallel_requests import parallel_map
+from sharkpy.sources.storage.store import ObjectFacts, Store
+
+
+@dataclass(slots=True)
+class PlainFiles:
+    """Publication of the files in `staging` as the new content of `folder`, or as additional files.
+
+    1. Additional files: each file is linked there under a free name. A reader may see some of them first.
+    2. New content: the two folders swap names, in one step if the system can do that. The old folder stays next to it
+       under a hidden name until `clean`. A reader that has listed the old files may then find them gone.
+    """
+
+    staging: str
+    folder: str
+    overwrite: bool
+    linked: list[str] = field(default_factory=list)
+    replaced: str | None = None
+    """Folder of the old files."""
+
+    def place(self) -> None:
+        try:
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
+            if self.overwrite:
+                self._replace()
+            else:
+                self._add()
+        except OSError as error:
+            raise io_error(error, self.folder) from None
+
+    def take_back(self) -> None:
+        for path in self.linked:
+            with suppress(OSError):
+                Path(path).unlink()
+        self.linked.clear()
+        if self.replaced is not None:
+            aside, self.replaced = self.replaced, None
+            with suppress(OSError):
+                swap(aside, self._target())
+                _move_staged(aside, self._target())
+            shutil.rmtree(aside, ignore_errors=True)
+
+    def clean(self) -> None:
+        if self.replaced is not None:
+            shutil.rmtree(self.replaced, ignore_errors=True)
+            staged_files.remove_abandoned(str(Path(self.replaced).parent))
+
+    def _target(self) -> str:
+        return str(Path(self.folder).resolve())
+
+    def _replace(self) -> None:
+        target = self._target()
+        aside = staged_files.staging_path(str(Path(target).parent))
+        Path(self.staging).rename(aside)
+        try:
+            shutil.copymode(target, aside)
+            swap(aside, target)
+        except OSError:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+        self.replaced = aside
+        _move_staged(aside, target)
+        staged_files.sync_folders([target, str(Path(target).parent)])
+
+    def _add(self) -> None:
+        Path(self.staging).stat()
+        for path in sorted(Path(self.staging).rglob("*")):
+            if path.is_file():
+                self.linked.append(_link(path, Path(self.folder)))
+        staged_files.sync_folders([self.folder])
+
+
+def _move_staged(source: str, target: str) -> None:
+    """Move hidden folders to `target`: they hold files that another statement, or this one, is about to add."""
+    for path in Path(source).iterdir():
+        if path.name.startswith((".", "_")) and path.is_dir():
+            path.rename(Path(target, path.name))
+
+
+def _link(path: Path, folder: Path) -> str:
+    """Link a file into a folder; if its name is taken, under Hive's name for a copy: name_copy_1.ext."""
+    stem, dot, ending = path.name.partition(".")
+    number = 0
+    while True:
+        target = folder / (f"{stem}_copy_{number}{dot}{ending}" if number else path.name)
+        try:
+            os.link(path, target)
+        except FileExistsError:
+            number += 1
+        else:
+            return str(target)
+
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+"""Flag of Linux's renameat2(2)."""
+_NOT_THERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+
+
+def swap(first: str, second: str) -> None:
+    """Swap the names of two folders, in one step if the system can exchange names.
+
+    Otherwise `second` does not exist for a moment. OSError if the system refuses.
+    """
+    exchange = _renameat2()
+    if exchange is not None:
+        if exchange(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0:
+            return
+        code = ctypes.get_errno()
+        if code not in _NOT_THERE:
+            raise OSError(code, os.strerror(code), second)
+    aside = Path(first).with_name(f"{Path(first).name}.aside")
+    Path(second).rename(aside)
+    try:
+        Path(first).rename(second)
+    except OSError:
+        aside.rename(second)
+        raise
+    aside.rename(first)
+
+
+@cache
+def _renameat2() -> Any:
+    try:
+        function = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return None
+    function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    return function
+
+
+_MARK = "_SUCCESS"
+"""Empty object that Hadoop's programs put after they have written all files."""
+
+
+@dataclass(slots=True)
+class PlainObjects:
+    """Publication of staged objects as the new content of `folder`, or as additional objects.
+
+    Storage cannot rename folders: the store itself copies each object, so that they do not appear all at once. The
+    names of staged objects are unique.
+
+    1. Additional objects: a reader may see some of them first.
+    2. New content: `clean` deletes the old objects when all new ones are in place. A reader may see both, or find the
+       old ones gone.
+    """
+
+    staged: Callable[[], Sequence[DataFile]]
+    folder: str
+    overwrite: bool
+    store: Store
+    made: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    """The old objects."""
+
+    def place(self) -> None:
+        if self.overwrite:
+            self.replaced = [one.path for one in checked(self.store.list(self.folder)) if self._is_content(one)]
+        files = list(self.staged())
+        self.made = [uri.join(self.folder, uri.name_of(file.path)) for file in files]
+        parallel_map(self._copy, files)
+        if self.overwrite and not files:
+            # Spark's queries fail if the folder does not exist, and buckets have no empty folders.
+            self.made.append(self.store.put(uri.join(self.folder, _MARK), b"").path)
+
+    def take_back(self) -> None:
+        made, self.made, self.replaced = self.made, [], []
+        self.store.delete(made)
+
+    def clean(self) -> None:
+        """Delete the old objects; ExecutionError 40003 if some may be left next to the new ones."""
+        replaced, self.replaced = [path for path in self.replaced if path not in self.made], []
+        try:
+            self.store.delete(replaced)
+        except SharkError as error:
+            raise ExecutionError(
+                f'rows that were replaced may still be in "{uri.redacted(self.folder)}", beside the new ones: '
+                f"{error.message}",
+                hint="run the statement again",
+                sqlstate="40003",
+            ) from None
+
+    def _copy(self, file: DataFile) -> None:
+        self.store.copy(object_of_file(file), uri.join(self.folder, uri.name_of(file.path)))
+
+    def _is_content(self, facts: ObjectFacts) -> bool:
+        """False for objects in hidden folders: another statement, or this one, is about to add them."""
+        first, *below = path_below(facts.path, self.folder).split("/")
+        return not (below and is_hidden_name(first))

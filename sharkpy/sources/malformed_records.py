@@ -90,7 +90,7 @@ def malformed_record_splits(splits: Sequence[Split], stream: str, schema: Schema
 
 
 class MalformedRecords(StreamFormat):
-    """Format of `bad_splits`. A record is malformed if it does not parse, or if a field does not have its type."""
+    """Format of `malformed_record_splits`. A record is malformed if it does not parse, or if a field has another type."""
 
     name = NAME
 
@@ -106,9 +106,9 @@ class MalformedRecords(StreamFormat):
         if every is None:
             raise InternalError("malformed records of a stream without columns")
         declared = Schema(tuple(field for field in every if not is_virtual(field.name)))
-        read, judge, form = _readers(split, given[_FORMAT], declared)
+        read, validate, form = _readers(split, given[_FORMAT], declared)
         for part in read():
-            reasons = _reasons(part.records, declared, judge, _REASONS[form])
+            reasons = _reasons(part.records, declared, validate, _REASONS[form])
             columns: dict[str, list[Any]] = {
                 STREAM: [given[_STREAM]] * len(reasons),
                 SOURCE: [given[_PLACE] or source for source in part.sources],
@@ -123,12 +123,12 @@ class MalformedRecords(StreamFormat):
             yield pa.RecordBatch.from_arrays([pa.array(columns[one.name], one.type) for one in target], schema=target)
 
 
-def _reasons(records: Sequence[bytes], schema: Schema, judge: Validator, no_record: str) -> list[str]:
+def _reasons(records: Sequence[bytes], schema: Schema, validate: Validator, no_record: str) -> list[str]:
     found: list[list[str]] = [[] for _ in records]
     none = set[int]()
     for field in schema:
         counted = ReadMetrics(marks=[])
-        judge(records, [field.name], counted)
+        validate(records, [field.name], counted)
         none.update(int(row) for rows in counted.whole for row in rows)
         for row in counted.marked():
             if row not in none:
@@ -137,26 +137,26 @@ def _reasons(records: Sequence[bytes], schema: Schema, judge: Validator, no_reco
 
 
 def _readers(split: Split, form: str, schema: Schema) -> tuple[Callable[[], Iterator[_Part]], Validator, str]:
-    """Reader of a split's malformed records, a judge of records, and their format."""
+    """Reader of a split's malformed records, a validator of records, and their format."""
     if form == KAFKA:
         value_form = dict(split.properties)[VALUE_FORMAT]
 
-        def judge_values(records: Sequence[bytes | None], names: Sequence[str], counted: ReadMetrics) -> None:
+        def validate_values(records: Sequence[bytes | None], names: Sequence[str], counted: ReadMetrics) -> None:
             value_reader(value_form, schema, names, split.properties, counted).read(pa.array(records, pa.binary()))
 
-        return lambda: _records_of_topic(split, judge_values, schema), judge_values, value_form
+        return lambda: _records_of_topic(split, validate_values, schema), validate_values, value_form
     if form == CSV:
         return lambda: _records_of_csv(split, schema), _csv_validator(split, schema), form
     rows = _LINES[form][0]
     encoding = line_encoding(split.properties)
 
-    def judge_lines(records: Sequence[bytes | None], names: Sequence[str], counted: ReadMetrics) -> None:
+    def validate_lines(records: Sequence[bytes | None], names: Sequence[str], counted: ReadMetrics) -> None:
         texts = records if encoding is None else [(one or b"").decode(encoding, "replace").encode() for one in records]
         reader = rows.reader(schema, names, split.properties, counted)
         for _ in reader.read_rows(pa.array(texts, pa.binary())):
             pass
 
-    return lambda: _records_of_lines(split, rows, schema, encoding), judge_lines, form
+    return lambda: _records_of_lines(split, rows, schema, encoding), validate_lines, form
 
 
 def _records_of_lines(split: Split, rows: RowFormat, schema: Schema, encoding: str | None) -> Iterator[_Part]:
@@ -187,12 +187,12 @@ def _csv_validator(split: Split, schema: Schema) -> Validator:
     options = csv_options(split.properties)
     parser = RecordReader(options)
 
-    def judge(records: Sequence[bytes | None], names: Sequence[str], counted: ReadMetrics) -> None:
+    def validate(records: Sequence[bytes | None], names: Sequence[str], counted: ReadMetrics) -> None:
         reader = CsvRowReader(options, schema, names, counted, split.path)
         for _ in reader.read_records([parser.line((record or b"").decode("utf-8", "replace")) for record in records]):
             pass
 
-    return judge
+    return validate
 
 
 def _records_of_csv(split: Split, schema: Schema) -> Iterator[_Part]:
@@ -217,12 +217,12 @@ def _records_of_csv(split: Split, schema: Schema) -> Iterator[_Part]:
             yield _Part([uri.as_uri(split.path)] * len(records), [None] * len(records), records)
 
 
-def _records_of_topic(split: Split, judge: Validator, schema: Schema) -> Iterator[_Part]:
+def _records_of_topic(split: Split, validate: Validator, schema: Schema) -> Iterator[_Part]:
     options = dict(split.properties)
     with consumer(split.properties) as connection:
         for messages in Fetch(connection, options[TOPIC], split.properties).records(ranges_of(split)):
             counted = ReadMetrics(marks=[])
-            judge([message.value() for message in messages], schema.names, counted)
+            validate([message.value() for message in messages], schema.names, counted)
             bad = [messages[row] for row in counted.marked()]
             if bad:
                 sources = [f"{options[TOPIC]}-{message.partition()}" for message in bad]

@@ -25,7 +25,7 @@ def validated_splits(splits: Sequence[Split], how: str) -> list[Split]:
 
 
 def is_validated(split: Split) -> bool:
-    """True for splits of `judged_splits`."""
+    """True for splits of `validated_splits`."""
     return any(name == BAD_ROWS for name, _ in split.properties)
 
 

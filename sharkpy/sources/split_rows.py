@@ -38,11 +38,11 @@ def read_split(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read a split in its format. A value that does not fit its column's type is NULL, as in Hive."""
-    judged = _READERS_OF_MALFORMED.get(dict(split.properties).get(BAD_ROWS, ""))
-    if judged is None:
+    read_malformed = _READERS_OF_MALFORMED.get(dict(split.properties).get(BAD_ROWS, ""))
+    if read_malformed is None:
         yield from _read(split, schema, names, metrics)
     else:
-        yield from judged(split, schema, names, metrics or ReadMetrics(), _read)
+        yield from read_malformed(split, schema, names, metrics or ReadMetrics(), _read)
 
 
 def _read(

@@ -178,10 +178,10 @@ _MOST_HIDDEN = 11
 
 @dataclass(frozen=True, slots=True)
 class HiddenEscapes:
-    """Substitutions made by `hide`. In values, `escape` is dropped (None: it did not occur), then `restores` are
-    undone.
+    """Substitutions made by `hide_escapes`.
 
-    `null` is the NULL text in its form in the data.
+    In values, `escape` is dropped (None: it did not occur), then `restores` are undone. `null` is the NULL text in its
+    form in the data.
     """
 
     escape: int | None

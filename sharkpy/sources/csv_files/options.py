@@ -316,5 +316,5 @@ def _field_form(text: str) -> str:
 
 
 def names_zone(pattern: str) -> bool:
-    """True if times in this pattern have a zone; `parsed` then returns them in UTC."""
+    """True if times in this pattern have a zone; `parse_in_pattern` then returns them in UTC."""
     return any(is_field and text[0] in _ZONES for text, is_field in tokens(variants(pattern)[0]))

@@ -43,7 +43,7 @@ class RemoteFolder:
 
     1. A staging folder is `_files/<id of the write>`. Tasks put files there under their final names, so nothing has to
        be made first. The files that tasks report to `STAGED` are staged; if none were reported, all files there are.
-    2. A generation counts once its manifest is in `_generations` (see `manifest`). One request puts it there, under a
+    2. A generation counts once its manifest is in `_generations` (see `manifests`). One request puts it there, under a
        name that is still free. The mark of a generation is the id of its write.
     3. `discard_staging` keeps files that count. `second_names` stages files of earlier writes. A file is deleted with
        the last manifest that names it.

@@ -51,7 +51,7 @@ class DeltaFormat:
     """The Delta format; see `LakeFormat`. Tables are identified by their location, without a catalog."""
 
     def __init__(self) -> None:
-        self._known = LakeTableCache()
+        self._cache = LakeTableCache()
 
     def load(self, entry: Table, reach: LakeReach) -> LakeTable:
         return self._table_at(entry, DeltaFolder(entry.location or "", reach))
@@ -63,8 +63,8 @@ class DeltaFormat:
             # session and its keys.
             state = handle.metadata().id, handle.version(), place.access_id
             who = place.reach if place.is_remote else None
-            known = self._known.find(entry, state, who)
-            return known or self._known.keep(entry, state, _lake_table(entry, DeltaHandle(handle, place)), who)
+            known = self._cache.find(entry, state, who)
+            return known or self._cache.keep(entry, state, _lake_table(entry, DeltaHandle(handle, place)), who)
 
     def at(self, table: LakeTable, point: LakePoint) -> LakeTable:
         if point.name:
@@ -92,7 +92,7 @@ class DeltaFormat:
             kind, storage = TableKind.EXTERNAL, StorageFormat(_NAME)
             return Table(new_table_id(), _NAME, place, kind, t.Schema(()), storage, place)
 
-        return self._table_at(self._known.entry(place, made), DeltaFolder(place, reach, is_named=True))
+        return self._table_at(self._cache.entry(place, made), DeltaFolder(place, reach, is_named=True))
 
     def facts(self, table: LakeTable, what: str) -> SystemTable:
         return delta_metadata_table(table, what)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.system_tables import SystemTable
-from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.values.types import Schema
+
+if TYPE_CHECKING:
+    from sharkpy.sources.lake.lake_table import LakeTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,10 @@ from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Repl
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.system_tables import SystemTable
-from sharkpy.sources.lake.lake_format import LakeFormat, LakeHome
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.sources.lake.lake_format import LakeFormat, LakeReach
+    from sharkpy.sources.lake.lake_format import LakeFormat, LakeHome, LakeReach
     from sharkpy.sources.lake.lake_table import LakeTable
 
 

@@ -30,7 +30,7 @@ _KERNELS = "sharkpy.sources.cut_fields"
 _MOST_BYTES = (1 << 31) - 1
 """Most bytes of data with 32-bit offsets."""
 _SPARE_LINE_ENDS = ((0xFE, NEWLINE), (0xFF, CARRIAGE_RETURN))
-"""Bytes that UTF-8 never uses and `hide` uses last, for line ends inside rows."""
+"""Bytes that UTF-8 never uses and `hide_escapes` uses last, for line ends inside rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,9 +169,6 @@ async def _drop_all() -> None:
 _thread = _LoopThread()
 
 
-_Result = TypeVar("T")
-
-
 class CallThreads:
     """At most `most` threads, each for one call. They are daemons, which do not delay the end of the process.
 
@@ -182,11 +179,11 @@ class CallThreads:
     def __init__(self, most: int) -> None:
         self._free = asyncio.Semaphore(most)
 
-    async def run(self, call: Callable[[], _Result]) -> _Result:
+    async def run(self, call: Callable[[], T]) -> T:
         """Result of a call in a thread; InternalError for a panic of the library."""
         await self._free.acquire()
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[_Result] = loop.create_future()
+        answer: asyncio.Future[T] = loop.create_future()
 
         def told(give: Callable[[], None]) -> None:
             self._free.release()

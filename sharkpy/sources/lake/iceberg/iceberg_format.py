@@ -57,7 +57,7 @@ class IcebergFormat:
 
     def __init__(self, home: LakeHome) -> None:
         self._catalogs = IcebergCatalogs(home)
-        self._known = LakeTableCache()
+        self._cache = LakeTableCache()
 
     def load(self, entry: Table, reach: LakeReach) -> LakeTable:
         if catalog_name(entry) == BY_LOCATION:
@@ -83,12 +83,12 @@ class IcebergFormat:
         who: LakeReach | None = None
         if uri.is_remote(files.folder or ""):
             who, state = files.found.reach, (state, files.access_id(files.folder or ""))
-        known = self._known.find(entry, state, who)
+        known = self._cache.find(entry, state, who)
         if known is not None:
             return known
         found = handle()
         made = lake_table(entry, found, found.schema(), found.metadata.current_snapshot_id)
-        return self._known.keep(entry, state, made, who)
+        return self._cache.keep(entry, state, made, who)
 
     def at(self, table: LakeTable, point: LakePoint) -> LakeTable:
         metadata = table.handle.metadata
@@ -110,7 +110,7 @@ class IcebergFormat:
             kind, storage, properties = TableKind.EXTERNAL, StorageFormat(_NAME), ((CATALOG, BY_LOCATION),)
             return Table(new_table_id(), _NAME, place, kind, Schema(()), storage, place, properties)
 
-        return self._table_at(self._known.entry(place, made), FileContext(reach, place, is_named=True))
+        return self._table_at(self._cache.entry(place, made), FileContext(reach, place, is_named=True))
 
     def facts(self, table: LakeTable, what: str) -> SystemTable:
         return iceberg_metadata_table(table, what)

@@ -59,7 +59,7 @@ def file_context(found: FileContext) -> Iterator[None]:
 
 
 class LakeIO(FileIO):  # type: ignore[misc]
-    """Files of one table, for the current `finding`. `given`: access to its folder that its catalog has given."""
+    """Files of one table, in the current `file_context`. `given`: access to its folder that its catalog has given."""
 
     def __init__(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> None:  # noqa: ARG002
         super().__init__()

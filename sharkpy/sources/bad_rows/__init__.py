@@ -1,1 +1,0 @@
-"""Malformed records of streams: counted, skipped, and read as they are."""

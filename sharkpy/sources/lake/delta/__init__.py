@@ -1,1 +1,0 @@
-"""Delta Lake, by deltalake: it reads and commits logs, and moves no data."""

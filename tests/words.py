@@ -28,6 +28,7 @@ CLEAN = (
     "udf",
     "sharkpy/catalog",
     "sharkpy/plan",
+    "sharkpy/sources",
     "optimizer",
     "sharkpy/explain",
     "sharkpy/dbapi",

@@ -104,7 +104,7 @@ _ADVICE = (
     ),
     _Advice(
         "0A000",
-        "gives whole files alone",
+        "gives only whole files",
         "{endpoint} gives whole files where parts are asked for: correct the port in {setting}, or move the files",
     ),
 )

@@ -147,7 +147,7 @@ def file_columns(file: DataFile) -> Schema:
 
 def _read_header(data: FileBytes, path: str) -> AvroHeader:
     if data[:4] != _MAGIC:
-        raise SourceError(f'"{path}" is no Avro file')
+        raise SourceError(f'"{path}" is not an Avro file')
     try:
         metadata, place = _metadata(data, path)
         schema = metadata["avro.schema"].decode()

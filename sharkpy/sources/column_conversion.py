@@ -59,7 +59,7 @@ def file_columns(file_names: Sequence[str], schema: Schema, names: Sequence[str]
     if len(lowered) < len(file_names):
         counts = Counter(name.lower() for name in file_names)
         if (twice := next((name for name in names if counts[name] > 1), None)) is not None:
-            raise SourceError(f'"{path}" has two columns "{twice}", whose names differ by case alone, if at all')
+            raise SourceError(f'"{path}" has two columns "{twice}", whose names differ only by case, if at all')
     return {name: lowered[name] for name in names if name in lowered}
 
 

@@ -227,7 +227,7 @@ def _framed_stream(name: str) -> Callable[[str | BinaryIO], BinaryIO]:
 
 
 def _no_zip(_: bytes) -> bytes:
-    raise UnsupportedError("an archive as a codec: it is read alone", hint="gzip is a codec of whole files")
+    raise UnsupportedError("an archive as a codec: it can only be read", hint="gzip is a codec of whole files")
 
 
 def _member(source: str | BinaryIO) -> BinaryIO:

@@ -198,7 +198,7 @@ class PlainObjects:
             self.store.delete(replaced)
         except SharkError as error:
             raise ExecutionError(
-                f'rows that were replaced may still be in "{uri.redacted(self.folder)}", beside the new ones: '
+                f'rows that were replaced may still be in "{uri.redacted(self.folder)}", next to the new ones: '
                 f"{error.message}",
                 hint="run the statement again",
                 sqlstate="40003",

@@ -176,14 +176,14 @@ def _read_header(data: FileBytes, path: str) -> RcHeader:
     magic, version = data[:3], data[3] if len(data) > 3 else 0
     is_old = magic == _OLD_MAGIC and version == 6
     if not is_old and (magic != _MAGIC or version != _VERSION):
-        raise SourceError(f'"{path}" is no RCFile')
+        raise SourceError(f'"{path}" is not an RCFile')
     try:
         place = 4
         if is_old:
             key_class, place = read_text(data, place)
             _, place = read_text(data, place)
             if "RCFile" not in key_class:
-                raise SourceError(f'"{path}" is a sequence file, and no RCFile')
+                raise SourceError(f'"{path}" is a sequence file, not an RCFile')
         is_compressed, place = data[place] != 0, place + 1
         place += is_old
         codec = None

@@ -356,5 +356,5 @@ def test_few_bytes_of_very_many_rows_are_refused() -> None:
 def test_damaged_bitmaps_are_told(size: int) -> None:
     with pytest.raises(SourceError):
         bitmap_positions(BitMap64([1, 2, 3]).serialize()[:size])
-    with pytest.raises(SourceError, match="no roaring bitmap"):
+    with pytest.raises(SourceError, match="not a roaring bitmap"):
         bitmap_positions((1).to_bytes(8, "little") + bytes(40))

@@ -403,7 +403,7 @@ def test_errors(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     refused(session, "SELECT * FROM 'oss://host/x.parquet'", UnsupportedError, "storage of the scheme")
     refused(session, f"SELECT * FROM '{path}' FOR SYSTEM_VERSION AS OF 1", UnsupportedError, "version")
     pq.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "case.parquet")
-    refused(session, f"SELECT * FROM '{tmp_path}/case.parquet'", SourceError, "differ by case")
+    refused(session, f"SELECT * FROM '{tmp_path}/case.parquet'", SourceError, "differ only by case")
 
 
 def test_bounds(session: sharkpy.SharkContext, tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def test_rows_of_nulls_alone_are_rows(tmp_path: Path) -> None:
         ("a|b", {"lineSep": "|"}, "holds a line break"),
         ("a,b", {"quote": ""}, "holds a separator.*the option quote"),
         ('"a', {"escape": ""}, "holds a quote.*the option escape"),
-        (None, {"quote": ""}, "empty fields alone.*nullValue"),
+        (None, {"quote": ""}, "only empty fields.*nullValue"),
     ],
 )
 def test_what_would_be_read_otherwise_is_not_written(

@@ -459,7 +459,7 @@ def test_a_site_is_read_again_once_it_is_another(home: Path, monkeypatch: pytest
 def test_a_broken_site(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HADOOP_CONF_DIR", str(home))
     (home / "core-site.xml").write_text("<configuration>\n<property><name>fs.s3a.secret.key</name><value>hidden")
-    with pytest.raises(ConfigurationError, match=r"core-site.xml\" is no XML: line 2") as caught:
+    with pytest.raises(ConfigurationError, match=r"core-site.xml\" is not XML: line 2") as caught:
         access_to(PLACE, Conf(), Conf())
     assert "hidden" not in str(caught.value)
     (home / "core-site.xml").unlink()
@@ -488,7 +488,7 @@ def test_the_profile_of_the_environment(home: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_broken_profile_is_not_quoted(home: Path) -> None:
     (home / ".aws/credentials").write_text("aws_secret_access_key = hidden\n")
-    with pytest.raises(ConfigurationError, match="no file of profiles") as caught:
+    with pytest.raises(ConfigurationError, match="not a file of profiles") as caught:
         access_to(PLACE, Conf(), Conf())
     assert "hidden" not in str(caught.value)
 

@@ -219,7 +219,7 @@ def test_manifests_name_files_of_their_folder_alone() -> None:
         "/_files/w/x",
     ):
         body = json.dumps({"version": 1, "write": write, "files": [[path, 1, 2, ""]]}).encode()
-        with pytest.raises(SourceError, match="is no list of the files"):
+        with pytest.raises(SourceError, match="is not a list of the files"):
             decode_manifest(body, f"{HOME}/_generations/delta_0000001", "")
 
 
@@ -227,7 +227,7 @@ def test_manifests_name_files_of_their_folder_alone() -> None:
     "content", [b"", b"\xff", b"[]", b"{}", b'{"version":1,"write":"w","files":[["_files/w/x",-1,2,""]]}', b"[" * 5000]
 )
 def test_objects_that_are_no_manifests(content: bytes) -> None:
-    with pytest.raises(SourceError, match="is no list of the files"):
+    with pytest.raises(SourceError, match="is not a list of the files"):
         decode_manifest(content, f"{HOME}/_generations/delta_0000001", "")
 
 

@@ -395,7 +395,7 @@ def test_groups_that_change(context: sharkpy.SharkContext, folder: Path, topic: 
         (f"{PLACE} AS SELECT n, n AS __offset FROM numbers", '"__offset" cannot be written'),
         (f"{PLACE} AS SELECT n, s AS __value FROM numbers", 'beside "__value", which is the whole value'),
         (f"{PLACE} AS SELECT s AS __key FROM numbers", "need a column for their value"),
-        (f"{PLACE} STORED AS JSONFILE AS SELECT s AS __value FROM numbers", 'a format beside "__value"'),
+        (f"{PLACE} STORED AS JSONFILE AS SELECT s AS __value FROM numbers", 'a format together with "__value"'),
         (f"{PLACE} STORED AS PARQUET AS SELECT n FROM numbers", 'in the format "parquet"'),
         (f"{PLACE} AS SELECT count(*) AS c FROM numbers", "whose rows change with each epoch"),
         ("TO NOWHERE AS SELECT n FROM numbers", "FOLDER or KAFKA"),

@@ -173,7 +173,7 @@ def _joined(columns: Sequence[Array], options: CsvOptions) -> bytes:
     if pc.any(is_blank, min_count=0).as_py():
         if not options.quote:
             raise ExecutionError(
-                "a row has empty fields alone, which a CSV table without quotes would not give back",
+                "a row has only empty fields, which a CSV table without quotes would not give back",
                 hint="give the table the option nullValue",
                 sqlstate=_INVALID_TEXT,
             )

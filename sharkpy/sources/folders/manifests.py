@@ -93,7 +93,7 @@ def decode_manifest(content: bytes, path: str, access_id: str) -> Manifest:
                 return Manifest(write, tuple(_file(one, folder, access_id) for one in files))
     except ValueError:
         pass
-    raise SourceError(f'"{uri.redacted(path)}" is no list of the files of a generation')
+    raise SourceError(f'"{uri.redacted(path)}" is not a list of the files of a generation')
 
 
 def _file(fields: object, folder: str, access_id: str) -> DataFile:

@@ -96,7 +96,7 @@ def check_value_format(storage: StorageFormat, values: Schema) -> None:
     if storage.name == RAW:
         return
     if values.names == (VALUE,):
-        raise UnsupportedError(f'a format beside "{VALUE}", which is the whole value')
+        raise UnsupportedError(f'a format together with "{VALUE}", which is the whole value')
     if storage.name == AVRO:
         if given_schema(storage.properties) is None:
             record_of(values)

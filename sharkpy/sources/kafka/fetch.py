@@ -111,7 +111,7 @@ _log = logging.getLogger(__name__)
 def lost_records(topic: str, partition: int, start: int, end: int) -> SourceError:
     """Error for offsets that no longer exist."""
     message = f'records {start} to {end - 1} of partition {partition} of the topic "{topic}" are gone'
-    return SourceError(message, hint=f"'{FAIL_ON_LOSS}' = 'false' goes on with what is there")
+    return SourceError(message, hint=f"'{FAIL_ON_LOSS}' = 'false' goes on with the remaining records")
 
 
 @dataclass(slots=True)

@@ -63,7 +63,7 @@ def _bodies(columns: Iterable[LakeColumn]) -> list[list[Any]]:
     found: dict[str, list[Any]] = {}
     for one in columns:
         if one.name in found:
-            raise UnsupportedError(f'two columns "{one.name}" of a lake table, whose names differ by case alone')
+            raise UnsupportedError(f'two columns "{one.name}" of a lake table, whose names differ only by case')
         found[one.name] = [one.name, one.key, list(one.names), _bodies(one.parts), one.in_utc, one.written]
     return list(found.values())
 

@@ -141,7 +141,7 @@ def _place_in_puffin(
     end = _piece(copy, file, max(size - _PUFFIN_END, 0), _PUFFIN_END)
     length = int.from_bytes(end[:4], "little")
     if end[-4:] != b"PFA1" or end[4]:
-        raise SourceError(f'"{name}" is no Puffin file with a plain footer')
+        raise SourceError(f'"{name}" is not a Puffin file with a plain footer')
     if length > min(_MOST_FOOTER, size - _PUFFIN_END):
         raise SourceError(f'the footer of the Puffin file "{name}" is damaged, or too long')
     try:
@@ -160,7 +160,7 @@ def _place_in_puffin(
 
 def _of_vector(vector: bytes, place: str) -> Positions:
     if vector[:4] != _MAGIC:
-        raise SourceError(f'no deletion vector is where "{place}" should have one')
+        raise SourceError(f'there is no deletion vector at the offset that is noted for "{place}"')
     return bitmap_positions(vector[4:])
 
 
@@ -335,7 +335,7 @@ def _containers(reader: _Reader) -> list[Positions]:
         count = reader.number(4)
         flags = np.zeros(count, np.uint8)
     else:
-        raise SourceError("a deletion vector is no roaring bitmap")
+        raise SourceError("a deletion vector is not a roaring bitmap")
     header = reader.shorts(2 * count).reshape(-1, 2)
     if cookie == _WITHOUT_RUNS or count >= _LEAST_WITH_PLACES:
         reader.take(4 * count)

@@ -70,7 +70,7 @@ def list_data_files(
         )
         statistics.append(BlockStatistics(max(row.get("num_records") or 0, 1), columns))
     if unknown := deletes.keys() - {file.path for file in files}:
-        raise SourceError(f'deleted rows of "{min(unknown)}", which is no file of the table')
+        raise SourceError(f'deleted rows of "{min(unknown)}", which is not a file of the table')
     outside = tuple(file.path for file in files if not file.access and may_be_outside(file.path, location))
     return LakeFiles(tuple(files), StatisticsTable.of(hive, statistics), outside)
 

@@ -202,7 +202,7 @@ def _failures(table: Table) -> Iterator[None]:
             hint = "ALTER TABLE … SET TBLPROPERTIES ('delta.appendOnly'='false') lets rows be changed and removed"
             message = f"{table.qualified_name} is append-only: its rows cannot be changed or removed"
             raise ExecutionError(message, hint=hint, sqlstate="42809") from None
-        raise TableChangedError(f"others have changed {table.qualified_name}: {first_line(error)}") from None
+        raise TableChangedError(f"other writers have changed {table.qualified_name}: {first_line(error)}") from None
     except OSError as error:
         raise SourceError(f"the log of {table.qualified_name} cannot be read or written: {first_line(error)}") from None
     except Exception as error:

@@ -154,7 +154,7 @@ def _version(store: Store, commit: tuple[int, ObjectFacts]) -> Version:
     try:
         found = next(_commit_infos(content.decode()), {})
     except ValueError:
-        raise SourceError(f'"{uri.redacted(facts.path)}" is no commit of Delta') from None
+        raise SourceError(f'"{uri.redacted(facts.path)}" is not a commit of Delta') from None
     return {**found, "version": number}
 
 

@@ -88,7 +88,7 @@ class AwsProfile:
             return _asked(self.name, command.reveal())
         if any(one in options for one in _ELSEWHERE):
             hint = f"put them into the environment: aws configure export-credentials --profile {self.name} --format env"
-            raise ConfigurationError(f'the keys of the profile "{self.name}" are those of a role or a login', hint=hint)
+            raise ConfigurationError(f'the keys of the profile "{self.name}" belong to a role or a login', hint=hint)
         return {}
 
 
@@ -110,7 +110,7 @@ def _parsed(file: Path, modified_ns: int, size_bytes: int) -> Mapping[str, Optio
         parser.read_string(file.read_text(encoding="utf-8"))
     except (configparser.Error, UnicodeDecodeError):
         # Not chained: the error quotes lines of the file.
-        raise ConfigurationError(f'"{file}" is no file of profiles', hint="see AWS's documentation") from None
+        raise ConfigurationError(f'"{file}" is not a file of profiles', hint="see AWS's documentation") from None
     return {name: {key: Secret(value) for key, value in parser.items(name)} for name in parser.sections()}
 
 

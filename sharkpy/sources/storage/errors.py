@@ -226,7 +226,7 @@ def storage_failure(error: Exception, path: str, store: StoreName, seconds: floa
             message = f'the bucket "{store.bucket}" is not in the region that {store.endpoint} was asked for'
             return ConfigurationError(message, hint=hint)
         case Cause.NO_RANGES:
-            return UnsupportedError(f'reading parts of "{name}", whose server gives whole files alone')
+            return UnsupportedError(f'reading parts of "{name}", whose server gives only whole files')
         case Cause.BAD_NAME:
             found = _NAME.search(text)
             one = f', as "{found.group(1)}"' if found else ""

@@ -189,7 +189,7 @@ def _parsed(path: Path, modified_ns: int, size_bytes: int) -> dict[str, Secret]:
         root = ElementTree.fromstring(path.read_bytes())
     except ElementTree.ParseError as error:
         line, column = error.position
-        raise ConfigurationError(f'"{path}" is no XML: line {line}, column {column}') from None
+        raise ConfigurationError(f'"{path}" is not XML: line {line}, column {column}') from None
     pairs = ((_text(one, "name"), _text(one, "value")) for one in root.iter("property"))
     return {name: Secret(value) for name, value in pairs if name}
 

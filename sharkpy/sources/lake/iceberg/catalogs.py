@@ -217,7 +217,7 @@ def iceberg_failures(table: str) -> Iterator[None]:
     except _MISSING:
         raise TableNotFoundError(f"Iceberg's catalog has no table for {table}") from None
     except _CONFLICTS as error:
-        raise TableChangedError(f"others have changed {table} at the same time: {first_line(error)}") from None
+        raise TableChangedError(f"other writers have changed {table} at the same time: {first_line(error)}") from None
     except TTransportException as error:
         message = f"the Hive metastore that has {table} does not answer: {first_line(error)}"
         raise SourceError(message, sqlstate="08006") from None

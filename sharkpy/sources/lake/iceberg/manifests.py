@@ -202,7 +202,9 @@ def commit_files(
             return
     if _has_written(handle.refresh(), mark):
         return
-    raise TableChangedError(f"others have changed {'.'.join(handle.name())} each time in {_TRIES} tries to commit")
+    raise TableChangedError(
+        f"other writers have changed {'.'.join(handle.name())} each time in {_TRIES} tries to commit"
+    )
 
 
 def _form(handle: IcebergHandle) -> tuple[int, int]:
@@ -239,7 +241,7 @@ def _commit(handle: IcebergHandle, made: Sequence[Any], mark: str, *, replaced: 
 
 
 def _refuse() -> None:
-    raise ValidationException("others have changed the table")
+    raise ValidationException("other writers have changed the table")
 
 
 def _is_counted(handle: IcebergHandle, mark: str, error: Exception) -> bool:

@@ -83,7 +83,7 @@ def _plain_avro(content: bytes, place: str) -> bytes:
         count, at = _long(content, at)
         block, at = _bytes(content, at)
         if content[at : at + _SYNC_BYTES] != sync:
-            raise ValueError("a block does not end where it should")
+            raise ValueError("a block does not end with a sync marker")
         plain = unpack(block, MOST_PLAIN_BYTES - len(made), place)
         made += _number(count) + _number(len(plain)) + plain + sync
         at += _SYNC_BYTES

@@ -224,4 +224,4 @@ class _Remote(io.BytesIO):
         if self._overwrite or not store.traits.puts_new:
             store.put(self._path, content)
         elif not store.put_new(self._path, content) and self._files.read(self._path) != content:
-            raise SourceError(f'"{uri.redacted(self._path)}" was written by somebody else meanwhile')
+            raise SourceError(f'"{uri.redacted(self._path)}" was written by another process meanwhile')

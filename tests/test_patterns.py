@@ -21,7 +21,7 @@ from sharkpy.sources.csv_files.dialect import detect_dialect
 from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.storage.errors import StoreName, storage_failure
 from sharkpy.sql.grammar.split_statements import split_statements
-from sharkpy.sql.statements.bind_session import bind_set
+from sharkpy.sql.statements.bind_session_commands import bind_set
 from sharkpy.thrift.metadata.patterns import name_test
 from sharkpy.udf.java_datetime import parse_time
 from sharkpy.udf.literals import string_value

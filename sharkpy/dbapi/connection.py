@@ -12,7 +12,7 @@ from sharkpy.dbapi.cursor import Cursor
 from sharkpy.dbapi.engines import close_later, close_session, open_session
 from sharkpy.dbapi.exceptions import InterfaceError, NotSupportedError, translated
 from sharkpy.session.shark_context import SharkContext
-from sharkpy.sql.placeholders import Parameters
+from sharkpy.sql.parameters import Parameters
 
 
 def connect(

@@ -11,7 +11,7 @@ from sharkpy.dbapi.exceptions import InterfaceError, ProgrammingError, translate
 from sharkpy.dbapi.insert_rows import InsertRows, find_insert
 from sharkpy.dbapi.staged_rows import staged_rows
 from sharkpy.session.result import Result, Row
-from sharkpy.sql.placeholders import BoundText, Parameters, bind_parameters
+from sharkpy.sql.parameters import BoundText, Parameters, bind_parameters
 from sharkpy.values.types import CharType, DataType, DecimalType, Field, VarcharType
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.sql.grammar.parser import tokenize
-from sharkpy.sql.placeholders import BoundText, Parameters, Placeholder, placeholders, put_in, values_of
+from sharkpy.sql.parameters import BoundText, Parameters, Placeholder, insert_values, parameter_values, placeholders
 
 if TYPE_CHECKING:
     from sharkpy.sql.grammar.parser import Token
@@ -25,7 +25,7 @@ class InsertRows:
 
     def text(self, sets: Sequence[Parameters]) -> BoundText:
         """Return one statement with a row for each of `sets`. Errors of a row are placed at VALUES."""
-        rows = (put_in(self.row, self.places, values_of(self.places, one)).text for one in sets)
+        rows = (insert_values(self.row, self.places, parameter_values(self.places, one)).text for one in sets)
         return self.with_source("VALUES " + ",".join(rows))
 
     def with_source(self, source: str) -> BoundText:

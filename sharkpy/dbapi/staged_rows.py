@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.dbapi.insert_rows import InsertRows
-from sharkpy.sql.placeholders import BoundText, Parameters, values_of
+from sharkpy.sql.parameters import BoundText, Parameters, parameter_values
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
@@ -53,7 +53,7 @@ def staged_rows(session: SharkContext, insert: InsertRows, sets: Sequence[Parame
     if len(sets) < LEAST_ROWS or not insert.is_plain:
         yield None
         return
-    columns = list(zip(*(values_of(insert.places, one) for one in sets), strict=True))
+    columns = list(zip(*(parameter_values(insert.places, one) for one in sets), strict=True))
     types = [_column_type(column) for column in columns]
     if any(dtype is None for dtype in types):
         yield None

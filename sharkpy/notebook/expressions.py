@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 
 from sharkpy.sql.grammar.parser import tokenize
-from sharkpy.sql.placeholders import BoundText, Placeholder, is_enclosed_at, placeholders, put_in
+from sharkpy.sql.parameters import BoundText, Placeholder, insert_values, is_enclosed_at, placeholders
 
 if TYPE_CHECKING:
     from sharkpy.sql.grammar.parser import Token
@@ -29,7 +29,7 @@ def bind_expressions(template: str, namespace: Mapping[str, Any]) -> BoundText:
     names = placeholders(template, named=True, tokens=tokens)
     outside = [one for one in names if not any(other.start < one.start < other.end for other in expressions)]
     found = sorted((*expressions, *outside), key=lambda one: one.start)
-    return put_in(template, found, [_value(template, one, namespace) for one in found])
+    return insert_values(template, found, [_value(template, one, namespace) for one in found])
 
 
 def _expressions(template: str, tokens: Sequence[Token]) -> Iterator[Placeholder]:

@@ -22,7 +22,7 @@ from sharkpy.notebook.options import Options, parse_options
 from sharkpy.session.connect import connect
 from sharkpy.session.shark_context import SharkContext
 from sharkpy.sql.grammar.split_statements import split_statements
-from sharkpy.sql.placeholders import BoundText, placed
+from sharkpy.sql.parameters import BoundText, errors_at_template
 from sharkpy.values.types import arrow_schema
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class _Run:
 
     def answer(self) -> Answer:
         """Return the first `most_rows` rows, or all rows if it is None. Errors have their place in the template."""
-        with placed(self.text):
+        with errors_at_template(self.text):
             self.prepared = self.session.prepare(
                 self.text.text, listener=self.board.update, variables=self.variables.get
             )

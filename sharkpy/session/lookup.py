@@ -29,7 +29,7 @@ from sharkpy.physical.planner import plan_physical
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, PythonValue
 from sharkpy.plan.logical import LogicalPlan, Project, Scan
 from sharkpy.session.result import Result, Row
-from sharkpy.sql.expressions.key_value import key_value
+from sharkpy.sql.expressions.coercion import key_value
 from sharkpy.values.types import BOOLEAN, Field, Schema, to_arrow
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from sharkpy.plan.subqueries import read_tables
 from sharkpy.session.result import Result
 from sharkpy.sql.binder import bind
 from sharkpy.sql.context import StatementClock
-from sharkpy.sql.grammar.written_place import add_place
+from sharkpy.sql.grammar.parser import add_place
 from sharkpy.values.types import Field, Schema
 
 if TYPE_CHECKING:

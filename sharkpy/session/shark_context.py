@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sharkpy.plan.arrow_data import GivenRows
     from sharkpy.plan.expr import PythonValue
     from sharkpy.session.prepared_statement import PreparedStatement
-    from sharkpy.sql.placeholders import Parameters
+    from sharkpy.sql.parameters import Parameters
     from sharkpy.streaming.dstreams.new_streams import Streams
     from sharkpy.streaming.handles import ContinuousTable
     from sharkpy.streaming.push import StreamWriter
@@ -81,10 +81,10 @@ class SharkContext(SessionSeam):
         return self._run(statements[-1], parameters, variables)
 
     def _run(self, text: str, parameters: Parameters | None, variables: Callable[[str], object]) -> Result:
-        from sharkpy.sql.placeholders import BoundText, bind_parameters, placed
+        from sharkpy.sql.parameters import BoundText, bind_parameters, errors_at_template
 
         bound = BoundText(text, text) if parameters is None else bind_parameters(text, parameters)
-        with placed(bound):
+        with errors_at_template(bound):
             return self.prepare(bound.text, variables=variables).run()
 
     def register(self, name: str, data: object) -> None:

@@ -15,8 +15,8 @@ from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import Insert, MultiInsert, StateInserts, Statement
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.context import CatalogReader, Context, StatementClock
-from sharkpy.sql.grammar.made_nodes import taken_apart
 from sharkpy.sql.grammar.parser import parse_query, tokenize
+from sharkpy.sql.grammar.strict_parser import release_trees
 from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.nesting import within_stack
@@ -25,32 +25,31 @@ from sharkpy.sql.queries.bind_star import expand_star
 from sharkpy.sql.session_time import with_session_time
 from sharkpy.sql.statements import (
     bind_alter,
-    bind_analyze,
     bind_continuous,
     bind_create,
     bind_describe,
     bind_drop,
-    bind_export,
     bind_generate,
-    bind_load,
+    bind_load_export,
     bind_merge,
-    bind_resources,
     bind_row_changes,
-    bind_session,
+    bind_session_commands,
     bind_show,
+    bind_statistics,
     bind_user_functions,
 )
-from sharkpy.sql.statements.bind_epoch import EpochTables, epoch_insert
-from sharkpy.sql.statements.bind_explain import bind_explain
-from sharkpy.sql.statements.bind_inserts import bind_inserts
-from sharkpy.sql.statements.bind_state import (
-    given_queries,
+from sharkpy.sql.statements.bind_epoch import (
+    EpochTables,
+    emitting_queries,
+    epoch_insert,
     queries_of_text,
     state_folds,
     state_progress,
     state_watermark,
 )
-from sharkpy.sql.statements.bind_summarize import bind_summarize
+from sharkpy.sql.statements.bind_explain import bind_explain
+from sharkpy.sql.statements.bind_insert import bind_inserts
+from sharkpy.sql.statements.bind_statistics import bind_summarize
 from sharkpy.sql.statements.command_binder import (
     QUERY_WORDS,
     CommandBinder,
@@ -65,12 +64,12 @@ COMMANDS: dict[str, CommandHandler] = {
     "CREATE": bind_create.bind_create,
     "DROP": bind_drop.bind_drop,
     "ALTER": bind_alter.bind_alter,
-    "ANALYZE": bind_analyze.bind_analyze,
+    "ANALYZE": bind_statistics.bind_analyze,
     "MSCK": bind_drop.bind_repair,
     "TRUNCATE": bind_drop.bind_truncate,
-    "LOAD": bind_load.bind_load,
-    "EXPORT": bind_export.bind_export,
-    "IMPORT": bind_export.bind_import,
+    "LOAD": bind_load_export.bind_load,
+    "EXPORT": bind_load_export.bind_export,
+    "IMPORT": bind_load_export.bind_import,
     "GENERATE": bind_generate.bind_generate,
     "UPDATE": bind_row_changes.bind_update,
     "MERGE": bind_merge.bind_merge,
@@ -78,13 +77,13 @@ COMMANDS: dict[str, CommandHandler] = {
     "RESUME": bind_continuous.bind_control,
     "REFRESH": bind_continuous.bind_control,
     "ROLLBACK": bind_continuous.bind_rollback,
-    "USE": bind_session.bind_use,
-    "RESET": bind_session.bind_reset,
-    "CACHE": bind_session.bind_cache,
-    "UNCACHE": bind_session.bind_uncache,
-    "CLEAR": bind_session.bind_clear,
-    "ADD": bind_resources.bind_add,
-    "LIST": bind_resources.bind_list,
+    "USE": bind_session_commands.bind_use,
+    "RESET": bind_session_commands.bind_reset,
+    "CACHE": bind_session_commands.bind_cache,
+    "UNCACHE": bind_session_commands.bind_uncache,
+    "CLEAR": bind_session_commands.bind_clear,
+    "ADD": bind_session_commands.bind_add,
+    "LIST": bind_session_commands.bind_list,
     "DELETE": lambda binder: _deleted(binder).bind_delete(binder),
     "RELOAD": bind_user_functions.bind_reload,
 }
@@ -103,10 +102,10 @@ def bind(
     BindError or UnsupportedError if the statement is invalid or not supported.
     """
     if (leading := _COMMENTS.match(text)) and _SET.match(text, leading.end()):
-        return bind_session.bind_set(text[leading.end() :])
+        return bind_session_commands.bind_set(text[leading.end() :])
     if _SET.match(text):
-        return bind_session.bind_set(text)
-    with taken_apart(text):
+        return bind_session_commands.bind_set(text)
+    with release_trees(text):
         return _bound(text, catalog, conf, current_database, clock, _bind_tokens)
 
 
@@ -136,7 +135,7 @@ def bind_state(
     """
 
     def bound(binder: CommandBinder) -> DividedQuery:
-        return given_queries(binder, state, queries_of_text(binder)[1]).state
+        return emitting_queries(binder, state, queries_of_text(binder)[1]).state
 
     return _bound_query(text, catalog, conf, database, bound, clock)
 
@@ -184,7 +183,7 @@ def _bound_query(
     def bind_tokens(context: Context, reader: TokenReader) -> _Bound:
         return bind_whole(CommandBinder(context, reader))
 
-    with taken_apart(text):
+    with release_trees(text):
         return _bound(text, catalog, conf, database, clock, bind_tokens)
 
 
@@ -250,4 +249,4 @@ def _no_statement(word: str, reader: TokenReader) -> ParseError:
 
 def _deleted(binder: CommandBinder) -> ModuleType:
     """Return the module that binds a DELETE: of rows of a table, or of files that were added to the session."""
-    return bind_row_changes if binder.reader.peek("DELETE", "FROM") else bind_resources
+    return bind_row_changes if binder.reader.peek("DELETE", "FROM") else bind_session_commands

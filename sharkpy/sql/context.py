@@ -24,7 +24,7 @@ from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.subqueries import QueryTable
-from sharkpy.sql.grammar.syntax_error import place
+from sharkpy.sql.grammar.syntax_errors import place
 from sharkpy.values.types import DataType
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class ExpressionBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptTexts:
+class TextReplacements:
     """Replacements for parts of a query's text before it is stored, by first and last offset in `text`.
 
     Replaced are each `*`, and each name that would mean something else in `database` or in another folder.
@@ -227,11 +227,11 @@ class Context:
     views: tuple[str, ...] = ()
     clock: StatementClock = dataclasses.field(default_factory=StatementClock)
     budget: ExpressionBudget = dataclasses.field(default_factory=ExpressionBudget)
-    kept: KeptTexts | None = None
+    kept: TextReplacements | None = None
     """Replacements that keep the meaning of a stored query's text; None if the query is not stored."""
 
     @property
-    def is_kept_text(self) -> bool:
+    def is_stored_text(self) -> bool:
         """True while the text of the stored query itself is bound, and not the text of a view or macro in it."""
         return self.kept is not None and self.kept.text is self.text
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import ParseError
-from sharkpy.sql.grammar.syntax_error import place
+from sharkpy.sql.grammar.syntax_errors import place
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Time zone and time settings of a session, written into the bound statement.
+"""Time zone and time settings of a session, written into the bound statement, and moments in statements.
 
 TIMESTAMP has no zone. Conversions between TIMESTAMP and a number of seconds use the wall clock of the session's zone.
 Such casts and calls are rewritten here with the zone as a literal, so that every task and every cached plan has it. UTC
@@ -8,13 +8,14 @@ needs no rewriting.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar, cast
 
 from sharkpy.base.settings import INTEGER_SECONDS, TIME_ZONE, Conf
-from sharkpy.base.time_zone import UTC, zone_name
+from sharkpy.base.time_zone import UTC, time_zone, zone_name
 from sharkpy.plan.commands import Command
 from sharkpy.plan.expr import Call, Cast, Expr, Literal, string_literal
 from sharkpy.plan.logical import LogicalPlan
@@ -172,3 +173,25 @@ _CALLS: dict[str, Callable[[Call, str], Expr]] = {
     "unix_timestamp": _unix_timestamp,
 }
 """Functions that convert between numbers and times."""
+
+
+MOMENT_HINT = "write 'yyyy-mm-dd hh:mm:ss'"
+
+
+def parse_moment(text: str, conf: Conf) -> int | None:
+    """Parse a moment to milliseconds since 1970; None if the text is not one.
+
+    Without a time zone, the text is in the session's zone.
+    """
+    try:
+        clock = datetime.datetime.fromisoformat(text.strip())
+        zoned = clock if clock.tzinfo else clock.replace(tzinfo=time_zone(zone_name(conf.value(TIME_ZONE))))
+        return int(zoned.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+
+
+def moment_text(moment_ms: int) -> str:
+    """Return a text for a moment that has the same meaning in every session."""
+    moment = datetime.datetime.fromtimestamp(moment_ms / 1000, datetime.UTC)
+    return moment.isoformat(" ", "milliseconds")

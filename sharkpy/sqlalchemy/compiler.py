@@ -10,7 +10,7 @@ from sqlalchemy.schema import CheckConstraint, Column, Table
 from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer, SQLCompiler
 from sqlalchemy.types import String, TypeEngine
 
-from sharkpy.sql.literals import literal
+from sharkpy.sql.parameters import literal
 
 
 class SharkIdentifierPreparer(IdentifierPreparer):

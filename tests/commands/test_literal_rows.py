@@ -10,7 +10,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import SharkError
 from sharkpy.session.shark_context import SharkContext
-from sharkpy.sql.statements import bind_literal_rows
+from sharkpy.sql.expressions import literal_lists
 
 COLUMNS = (
     "i INT, b BIGINT, s STRING, v VARCHAR(3), d DECIMAL(10,2), x DOUBLE, t TINYINT, day DATE, at TIMESTAMP, f BOOLEAN"
@@ -54,7 +54,7 @@ def ctx(tmp_path: Path) -> Iterator[SharkContext]:
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Mark of each INSERT: whether its rows were taken as columns."""
     found: list[bool] = []
-    original = bind_literal_rows.literal_rows
+    original = literal_lists.literal_rows
 
     def spy(*args: object) -> object:
         rows = original(*args)  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def test_many_rows_are_as_few(ctx: SharkContext, monkeypatch: pytest.MonkeyPatch, taken: list[bool], name: str) -> None:
     values = ", ".join(f"({row})" for row in ROWS[name])
     for table, least in (("few", 10**9), ("many", 0)):
-        monkeypatch.setattr(bind_literal_rows, "LEAST_TOKENS", least)
+        monkeypatch.setattr(literal_lists, "LEAST_TOKENS", least)
         ctx.sql(f"CREATE TABLE {table} ({COLUMNS}) STORED AS PARQUET")
         ctx.sql(f"INSERT INTO {table} VALUES {values}")
     assert taken == [False, name not in ("calls", "mixed")]
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_told_alike(ctx: SharkContext, monkeypatch: pytest.Monk
     ctx.sql("CREATE TABLE t (a INT, b INT)")
     told = []
     for least in (10**9, 0):
-        monkeypatch.setattr(bind_literal_rows, "LEAST_TOKENS", least)
+        monkeypatch.setattr(literal_lists, "LEAST_TOKENS", least)
         with pytest.raises(SharkError) as caught:
             ctx.sql(f"INSERT INTO t VALUES {BAD[name]}")
         told.append((str(caught.value), caught.value.sqlstate))

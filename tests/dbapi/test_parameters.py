@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sharkpy import dbapi
-from sharkpy.sql.placeholders import bind_parameters
+from sharkpy.sql.parameters import bind_parameters
 
 
 class Colour(IntEnum):

@@ -25,7 +25,7 @@ from sharkpy.physical import kept_stages, stage_template
 from sharkpy.physical.lowering import lower_stage
 from sharkpy.physical.operators import BlockScan
 from sharkpy.physical.stage_template import StageTemplate, scans_of
-from sharkpy.sql.placeholders import bind_parameters
+from sharkpy.sql.parameters import bind_parameters
 from tests.examples import examples
 
 COLUMNS = "(k BIGINT, n INT, price DECIMAL(10,2), day DATE, word STRING)"

@@ -10,9 +10,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CancelledError, ParseError
+from sharkpy.sql.expressions.literal_lists import items_of, rows_of
 from sharkpy.sql.grammar import long_text
 from sharkpy.sql.grammar.dialect import DIALECT
-from sharkpy.sql.grammar.literal_cells import items_of, rows_of
 from sharkpy.sql.grammar.long_text import LITERAL_LIST, tokenize_long
 from sharkpy.sql.grammar.parser import tokenize
 from tests.examples import examples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.sql.statements.type_changes import can_become
+from sharkpy.sql.statements.bind_alter_table import can_become
 from sharkpy.values.type_parser import parse_type
 
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal(10,2)", "float", "double")

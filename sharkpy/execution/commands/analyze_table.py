@@ -15,7 +15,7 @@ from sharkpy.execution.tables.analyzed import content_of, mark_of
 from sharkpy.execution.tables.data_files import files_by_partition, table_files
 from sharkpy.plan.commands import AnalyzeTable
 from sharkpy.sources.layout import DataFile
-from sharkpy.sql.statements.bind_analyze import FIGURES
+from sharkpy.sql.statements.bind_statistics import FIGURES
 
 Row = tuple[object, ...]
 

@@ -10,7 +10,7 @@ from sharkpy.ml.generate.model_function import PREDICT, function_of
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project
-from sharkpy.sql.expressions.bind_predict import model_call
+from sharkpy.sql.expressions.special_forms import model_call
 from sharkpy.values.types import BOOLEAN, is_numeric
 
 if TYPE_CHECKING:

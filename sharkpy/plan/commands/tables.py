@@ -225,7 +225,7 @@ class AnalyzeTable(Command):
     """ANALYZE TABLE. `query` computes row counts and figures of `columns`, per Hive partition with these values.
 
     It yields the partition columns, the count, and for each of `columns` the figures of
-    `sharkpy.sql.statements.bind_analyze`. None: NOSCAN, which only reads the sizes of files.
+    `sharkpy.sql.statements.bind_statistics`. None: NOSCAN, which only reads the sizes of files.
     """
 
     table: Table

@@ -14,18 +14,25 @@ from sharkpy.base.time_zone import zone_name
 from sharkpy.base.users import groups_of, user_name
 from sharkpy.plan.expr import AggregateCall, Call, Cast, Expr, Literal, PythonValue
 from sharkpy.plan.references import column_ids
-from sharkpy.sql.expressions.bind_json import bind_from_json, bind_schema_of_json
+from sharkpy.sql.expressions.aggregate_clauses import (
+    AGGREGATES_OF_WINDOWS,
+    NULL_SKIPPING,
+    check_constants,
+    without_nulls,
+)
 from sharkpy.sql.expressions.bind_macro import bind_macro
-from sharkpy.sql.expressions.bind_make_interval import bind_make_interval
 from sharkpy.sql.expressions.bind_name import GROUPING_ID, MOST_BITS, resolve
-from sharkpy.sql.expressions.bind_null_treatment import OF_WINDOWS, POSITIONS, without_nulls
-from sharkpy.sql.expressions.bind_predict import bind_predict
-from sharkpy.sql.expressions.bind_struct import bind_struct
-from sharkpy.sql.expressions.bind_time_unit import UNIT_CALLS
 from sharkpy.sql.expressions.bind_time_window import bind_row_window, bind_session_window, bind_window
 from sharkpy.sql.expressions.coercion import cast_all, with_minimal_literals
-from sharkpy.sql.expressions.constant_arguments import check_constants
-from sharkpy.sql.expressions.function_names import called_macro, function_name, registry_name
+from sharkpy.sql.expressions.special_forms import (
+    UNIT_CALLS,
+    bind_from_json,
+    bind_make_interval,
+    bind_predict,
+    bind_schema_of_json,
+    bind_struct,
+)
+from sharkpy.sql.object_names import called_macro, function_name, registry_name
 from sharkpy.udf import registry
 from sharkpy.udf.function import AggregateFunction, ScalarFunction, TypeRule, WindowFunction
 from sharkpy.udf.higher_order_functions import HigherOrderFunction
@@ -94,7 +101,7 @@ def call_scalar(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.E
     """Call the registry's scalar function `name`, with its arguments cast as its row says."""
     row = registry.scalar(name)
     if row is None:
-        raise not_found(binder, name, node)
+        raise unknown_function(binder, name, node)
     return scalar_call(binder, row, args, node)
 
 
@@ -152,11 +159,11 @@ def argument_types(
         if name in _SYMBOLS and len(args) == 2:
             message = f"{args[0].dtype} {_SYMBOLS[name]} {args[1].dtype} is not defined"
             raise binder.context.error(message, node, TypeMismatchError)
-        raise not_taken(binder, name, args, node)
+        raise wrong_arguments(binder, name, args, node)
     return targets
 
 
-def not_taken(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Expr) -> Exception:
+def wrong_arguments(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Expr) -> Exception:
     """Return the error for arguments that a function does not take, with its name as written and its usage."""
     given = ", ".join(str(arg.dtype) for arg in args) or "nothing"
     written = function_name(node) if isinstance(node, exp.Anonymous) else shown_name(name)
@@ -166,7 +173,7 @@ def not_taken(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Exp
     return binder.context.error(message, node, TypeMismatchError, hint and f"it is called as {hint}")
 
 
-def not_found(binder: ExprBinder, name: str, node: exp.Expr) -> Exception:
+def unknown_function(binder: ExprBinder, name: str, node: exp.Expr) -> Exception:
     """Return the error for the call of an unknown function, or of one that queries may not call."""
     if registry.relation_function(name):
         message = f"the function {shown_name(name)} is of whole tables: GENERATE calls it, a query does not"
@@ -206,7 +213,7 @@ def bind_function(binder: ExprBinder, node: exp.Expr) -> Expr:
     if macro := called_macro(binder.context, node):
         return bind_macro(binder, macro, node)
     name = registry_name(binder.context, node)
-    name = OF_WINDOWS.get(name, name)
+    name = AGGREGATES_OF_WINDOWS.get(name, name)
     if special := _SPECIAL_FORMS.get(name):
         return special(binder, node)
     if row := registry.aggregate(name):
@@ -223,7 +230,7 @@ def bind_function(binder: ExprBinder, node: exp.Expr) -> Expr:
     if registry.table_function(name):
         message = f"the table function {shown_name(name)} must be the only item of the select list, or in LATERAL VIEW"
         raise binder.context.error(message, node)
-    raise not_found(binder, name, node)
+    raise unknown_function(binder, name, node)
 
 
 def plain_arguments(binder: ExprBinder, node: exp.Expr) -> None:
@@ -246,11 +253,11 @@ def bind_arguments(binder: ExprBinder, node: exp.Expr) -> tuple[Expr, ...]:
 
 def bind_filter(binder: ExprBinder, node: exp.Expr) -> Expr:
     """Bind aggregate(…) FILTER (WHERE …)."""
-    from sharkpy.sql.expressions.bind_within_group import plain_call
+    from sharkpy.sql.expressions.aggregate_clauses import plain_call
 
     call = plain_call(binder, node.this) if isinstance(node.this, exp.WithinGroup) else node.this
     name = registry_name(binder.context, call) if isinstance(call, exp.Anonymous) else ""
-    row = registry.aggregate(OF_WINDOWS.get(name, name))
+    row = registry.aggregate(AGGREGATES_OF_WINDOWS.get(name, name))
     if row is None:
         raise binder.context.error("FILTER is for aggregates", node)
     return bind_aggregate(binder, row, node.this, node.expression.this)
@@ -261,7 +268,7 @@ def _is_of_outer_query(binder: ExprBinder, row: AggregateFunction, node: exp.Exp
     from sharkpy.sql.expressions.expr_binder import AGGREGATE
 
     outer = binder.scope.parent
-    if outer is None or not outer.takes_aggregates or row.name in POSITIONS:
+    if outer is None or not outer.takes_aggregates or row.name in NULL_SKIPPING:
         return False
     args, _ = aggregate_arguments(binder.within(AGGREGATE), row, node)
     used = {column for arg in args for column in column_ids(arg)}
@@ -278,7 +285,7 @@ def bind_aggregate(
         message = f"the aggregate {shown_name(row.name)} is not allowed in {binder.clause.name}"
         hint = "HAVING filters groups" if binder.clause.name == "WHERE" else None
         raise binder.context.error(message, node, hint=hint, sqlstate="42803")
-    if row.name in POSITIONS:
+    if row.name in NULL_SKIPPING:
         node, condition = without_nulls(node, condition)
     inside = binder.within(AGGREGATE)
     args, distinct = aggregate_arguments(inside, row, node)
@@ -326,7 +333,7 @@ def aggregate_arguments(
 
 def _bind_if(binder: ExprBinder, node: exp.Expr) -> Expr:
     """Bind IF(condition, then[, else])."""
-    from sharkpy.sql.expressions.bind_operator import case_when
+    from sharkpy.sql.expressions.operators import case_when
     from sharkpy.values.types import NULL
 
     if len(node.expressions) not in (2, 3):

@@ -17,8 +17,8 @@ from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.plan.references import substitute, substitute_plan
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.coercion import cast, cast_all
-from sharkpy.sql.expressions.function_names import called_macro, function_name
 from sharkpy.sql.grammar.parser import parse
+from sharkpy.sql.object_names import called_macro, function_name
 from sharkpy.sql.scope import relation_scope
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Implicit casts, made explicit. Literals are converted directly if that is exact."""
+"""Implicit casts, made explicit. Literals are converted directly if that is exact. Values of key columns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
+import pyarrow as pa
+
+from sharkpy.base.errors import TypeMismatchError, UnsupportedError
 from sharkpy.plan.expr import Call, Cast, Expr, Literal, PythonValue
 from sharkpy.values.common_types import as_decimal, common_type, comparison_type, fits_decimal
 from sharkpy.values.types import (
@@ -23,8 +26,10 @@ from sharkpy.values.types import (
     CharType,
     DataType,
     DecimalType,
+    Field,
     StructType,
     VarcharType,
+    from_arrow,
     is_numeric,
     is_string,
 )
@@ -241,3 +246,17 @@ def as_boolean(expr: Expr) -> Expr | None:
     if expr.dtype in (BOOLEAN, NULL):
         return cast(expr, BOOLEAN)
     return Cast(expr, BOOLEAN) if is_string(expr.dtype) or is_numeric(expr.dtype) else None
+
+
+def key_value(field: Field, value: PythonValue) -> PythonValue:
+    """Convert a value to the type of a column. Raise TypeMismatchError if that is not exact."""
+    if value is None:
+        return None
+    try:
+        dtype = from_arrow(pa.scalar(value).type)
+    except (pa.ArrowException, UnsupportedError):
+        dtype = None
+    found = None if dtype is None else value if dtype == field.dtype else convert_exactly(value, dtype, field.dtype)
+    if found is None:
+        raise TypeMismatchError(f"the key {value!r} does not fit column {field.name} of type {field.dtype}")
+    return found

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 
-from sharkpy.sql.forms.databases import DATABASES
-from sharkpy.sql.forms.functions import FUNCTIONS
 from sharkpy.sql.forms.listings import LISTINGS
-from sharkpy.sql.forms.queries import QUERIES
-from sharkpy.sql.forms.session import SESSION
+from sharkpy.sql.forms.queries import QUERIES, WRITES
+from sharkpy.sql.forms.session import FUNCTIONS, SESSION
 from sharkpy.sql.forms.statement_form import StatementForm
 from sharkpy.sql.forms.streams import STREAMS
-from sharkpy.sql.forms.tables import TABLES
-from sharkpy.sql.forms.writes import WRITES
+from sharkpy.sql.forms.tables import DATABASES, TABLES
 
 SUBJECTS: tuple[tuple[str, tuple[StatementForm, ...]], ...] = (
     ("Databases", DATABASES),

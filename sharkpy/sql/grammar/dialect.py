@@ -1,4 +1,4 @@
-"""HiveQL as a sqlglot dialect: tokens, and the grammar of queries.
+"""HiveQL as a sqlglot dialect: tokens, and the grammar of queries with its order of clauses.
 
 Other files have the grammars of FROM and of expressions. sqlglot parses to translate between dialects: it replaces
 functions by generic ones and accepts invalid text. Here functions keep their names (the registry knows them), and
@@ -7,7 +7,10 @@ constructs of other dialects are refused.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -15,16 +18,87 @@ from sqlglot.dialects.hive import Hive
 from sqlglot.parsers.hive import HiveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sharkpy.sql.grammar.clause_order import in_order
-from sharkpy.sql.grammar.exponents import with_numbers_apart
 from sharkpy.sql.grammar.expression_parser import ExpressionParser
 from sharkpy.sql.grammar.long_text import LONG_TEXT, tokenize_long
 from sharkpy.sql.grammar.relation_parser import RelationParser
 from sharkpy.sql.grammar.script_parser import ScriptParser, with_script_words
 from sharkpy.sql.grammar.strict_parser import SyntaxProblem
-from sharkpy.sql.grammar.syntax_hints import misspelt
-from sharkpy.sql.grammar.window_parser import WindowParser
-from sharkpy.sql.grammar.windowing_parser import WINDOWING, WindowingParser, with_windowing_words
+from sharkpy.sql.grammar.syntax_errors import misspelt
+from sharkpy.sql.grammar.window_parser import WINDOWING, WindowingParser, WindowParser, with_windowing_words
+
+_ORDER = (
+    (TokenType.WHERE,),
+    (TokenType.GROUP_BY,),
+    (WINDOWING,),
+    (TokenType.HAVING,),
+    (TokenType.WINDOW, TokenType.QUALIFY),
+    (TokenType.ORDER_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY),
+    (TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH),
+)
+"""Clauses in their order. Clauses of one row may be swapped, and WINDOW may follow ORDER BY, as in Spark."""
+_PLACES = {token_type: place for place, row in enumerate(_ORDER) for token_type in row}
+_OF_THE_WHOLE = _PLACES[TokenType.ORDER_BY]
+"""Place from which on clauses apply to the rows of a whole UNION, not to its parts."""
+_SET_OPERATIONS = (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
+
+ClauseParser = Callable[[Any], tuple[str, Any]]
+
+
+def with_order_check(parsers: Mapping[TokenType, ClauseParser]) -> dict[TokenType, ClauseParser]:
+    """Wrap the parsers of clauses, so that each one checks the word after its clause."""
+    return {token_type: _checked(token_type, parser) for token_type, parser in parsers.items()}
+
+
+def _checked(token_type: TokenType, parse: ClauseParser) -> ClauseParser:
+    place = _PLACES.get(token_type)
+
+    def parse_clause(parser: Any) -> tuple[str, Any]:
+        word = parser._curr.text.upper()
+        clause = parse(parser)
+        following = parser._curr
+        if place is None or not following:
+            return clause
+        is_late_window = following.token_type == TokenType.WINDOW and place == _OF_THE_WHOLE
+        if _PLACES.get(following.token_type, place) < place and not is_late_window:
+            parser.raise_error(f"{following.text.upper()} must come before {word}")
+        if following.token_type == token_type:
+            parser.raise_error(f"one {word} expected")
+        if place >= _OF_THE_WHOLE and following.token_type in _SET_OPERATIONS:
+            parser.raise_error(f"parentheses around a query with {word} before {following.text.upper()} expected")
+        return clause
+
+    return parse_clause
+
+
+_NUMBER = re.compile(r"(?:[0-9]++\.?[0-9]*+|\.[0-9]++)[eE][0-9]++(?=[+-])")
+
+
+def split_exponents(text: str, tokens: list[Token], tokenize: Callable[[str], list[Token]]) -> list[Token]:
+    """Return the `tokens` of a text, with such numbers separate from the sign and the text after it."""
+    cuts = [token.start + end for token in tokens if (end := _end_of_number(token))]
+    if not cuts:
+        return tokens
+    apart: list[Token] = []
+    line = 0
+    for start, end in pairwise((0, *cuts, len(text))):
+        piece = text[start:end]
+        # The text after the sign may begin with another such number.
+        for token in split_exponents(piece, tokenize(piece), tokenize):
+            token.start += start
+            token.end += start
+            token.line += line
+            apart.append(token)
+        line += piece.count("\n")
+    return apart
+
+
+def _end_of_number(token: Token) -> int:
+    """Length of the number at the start of a token, if a sign follows the number; else 0."""
+    if token.token_type not in (TokenType.NUMBER, TokenType.VAR):
+        return 0
+    found = _NUMBER.match(token.text)
+    return 0 if found is None else found.end()
+
 
 __all__ = ["DIALECT", "HiveQL", "HiveQLParser", "SyntaxProblem", "tokenize"]
 
@@ -63,7 +137,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
     Nothing may be missing after a comma, AND, THEN or another keyword.
     """
 
-    QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = in_order(
+    QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = with_order_check(
         {
             **{token: parse for token, parse in HiveParser.QUERY_MODIFIER_PARSERS.items() if token not in _FOREIGN},
             TokenType.FETCH: lambda parser: ("limit", parser._parse_fetch()),
@@ -295,7 +369,7 @@ class HiveQL(Hive):
 
     def tokenize(self, sql: str, dialect: Any = None) -> list[Token]:
         plain = partial(super().tokenize, dialect=dialect)
-        return with_numbers_apart(sql, plain(sql), plain)
+        return split_exponents(sql, plain(sql), plain)
 
 
 DIALECT = HiveQL()

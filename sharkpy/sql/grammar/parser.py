@@ -13,9 +13,7 @@ from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
 from sharkpy.sql.grammar import dialect
 from sharkpy.sql.grammar.dialect import SyntaxProblem
 from sharkpy.sql.grammar.split_statements import split_statements
-from sharkpy.sql.grammar.stream_words import stream_words
-from sharkpy.sql.grammar.syntax_error import place, syntax_error
-from sharkpy.sql.grammar.syntax_hints import hint_at, sign_hint
+from sharkpy.sql.grammar.syntax_errors import foreign_stream_syntax, hint_at, place, sign_hint, syntax_error
 from sharkpy.sql.nesting import check_nesting, within_stack
 
 __all__ = ["Token", "parse", "parse_query", "parse_source", "split_statements", "tokenize"]
@@ -153,7 +151,7 @@ def _translate(text: str, tokens: list[Token], problem: SyntaxProblem) -> SharkE
     if problem.is_unsupported and problem.token is not None:
         line, column = place(text, problem.token.start)
         return UnsupportedError(problem.message, hint=problem.hint, line=line, column=column)
-    if (found := stream_words(tokens)) is not None:
+    if (found := foreign_stream_syntax(tokens)) is not None:
         line, column = place(text, found.token.start)
         return UnsupportedError(f"{found.construct} is not supported", hint=found.hint, line=line, column=column)
     error = syntax_error(text, _message(problem.message), problem.token)
@@ -180,3 +178,22 @@ def _unterminated(text: str) -> int:
         if match.group() in ("'", '"', "`") or (match.group() == "/" and text.startswith("/*", match.start())):
             return match.start()
     return max(len(text) - 1, 0)
+
+
+_QUOTED = re.compile(r'"([^"]+)"|\b(?:not found|found) (\S+)')
+
+
+def add_place(error: SharkError, text: str) -> None:
+    """Set the place of an error without one to the first token of `text` that its message quotes."""
+    match = _QUOTED.search(error.message)
+    if error.line is not None or match is None:
+        return
+    names = {name.lower() for name in (match[1] or match[2], (match[1] or match[2]).rpartition(".")[2])}
+    try:
+        tokens = tokenize(text)
+    except SharkError:
+        return
+    for token in tokens:
+        if token.text.lower() in names:
+            error.line, error.column = place(text, token.start)
+            return

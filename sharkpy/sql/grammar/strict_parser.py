@@ -1,17 +1,24 @@
-"""Base of all parts of the HiveQL parser: sqlglot's Hive parser with errors that name the expected token."""
+"""Base of all parts of the HiveQL parser: sqlglot's Hive parser with errors that name the expected token.
+
+Nodes know their parents, so a tree is full of reference cycles. Trees of a long statement would wait for the garbage
+collector, which stops all threads during its search. So they are taken apart after the statement is bound.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.parsers.hive import HiveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.parse_limits import whole_number
-from sharkpy.sql.grammar.made_nodes import note_node
+from sharkpy.sql.grammar.long_text import LONG_TEXT
 
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 
@@ -129,3 +136,28 @@ class StrictParser(HiveParser):
         """Text of the token at `index` in upper case; empty at the end and for strings."""
         token = self._tokens[index] if index < len(self._tokens) else None
         return "" if token is None or token.token_type == TokenType.STRING else str(token.text.upper())
+
+
+_new_nodes: contextvars.ContextVar[list[exp.Expr] | None] = contextvars.ContextVar("sharkpy_made_nodes", default=None)
+
+
+def note_node(node: exp.Expr) -> None:
+    if (nodes := _new_nodes.get()) is not None:
+        nodes.append(node)
+
+
+@contextlib.contextmanager
+def release_trees(text: str) -> Iterator[None]:
+    """Take apart the trees that are made inside for a long `text`, at the end. No code may use them after that."""
+    if len(text) < LONG_TEXT:
+        yield
+        return
+    nodes: list[exp.Expr] = []
+    before = _new_nodes.set(nodes)
+    try:
+        yield
+    finally:
+        _new_nodes.reset(before)
+        for node in nodes:
+            node.parent = None
+            node.args = {}

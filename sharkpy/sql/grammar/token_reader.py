@@ -7,7 +7,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sharkpy.base.errors import ParseError, UnsupportedError
 from sharkpy.base.parse_limits import whole_number
 from sharkpy.base.secrets import names_secret
-from sharkpy.sql.grammar.syntax_error import place, syntax_error
+from sharkpy.sql.grammar.syntax_errors import place, syntax_error
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import DataType
 

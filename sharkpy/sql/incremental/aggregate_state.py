@@ -1,24 +1,26 @@
-"""State of GROUP BY, DISTINCT and aggregates over streams: the partial aggregates of each group."""
+"""State of GROUP BY, DISTINCT and aggregates over streams: the partial aggregates of each group.
+
+Calls of the registry start, merge and finish the state columns of an aggregate.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sharkpy.base.errors import InternalError
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Expand, Filter, JoinKind, LogicalPlan, Project, Union, Values
-from sharkpy.sql.incremental.closed_spans import closed_within
-from sharkpy.sql.incremental.closing import Closing, is_null
-from sharkpy.sql.incremental.kept_aggregates import DistinctValues, States, aggregate_row, call_of, formed
-from sharkpy.sql.incremental.panes import Panes, panes_of
-from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
-from sharkpy.sql.incremental.state import EpochState, Kept, Names, NewColumn, under
-from sharkpy.sql.incremental.state_groups import StateGroups, Wanted
-from sharkpy.udf.aggregate_forms import FormKind
+from sharkpy.sql.incremental.closed_windows import ClosingWatermark, is_null
+from sharkpy.sql.incremental.row_wise import RECOMPUTE, unsupported
+from sharkpy.sql.incremental.state import EpochState, Names, NewColumn, StoredState, with_ids_of
+from sharkpy.sql.incremental.time_windows import Panes, StateGroups, Wanted, closed_within, panes_of
+from sharkpy.udf import registry
+from sharkpy.udf.aggregate_forms import AggregateForm, FormKind, state_types
 from sharkpy.udf.function import AggregateFunction
 from sharkpy.udf.user.function import shown_name
-from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP, ArrayType, Field, MapType, Schema
+from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP, ArrayType, DataType, Field, MapType, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +39,19 @@ class AggregateState:
     new_column: NewColumn
     is_bounded: bool = False
     """True if a watermark bounds the groups that may still get rows."""
-    closing: Closing | None = None
+    closing: ClosingWatermark | None = None
     """How windows are closed; None if their rows are emitted before that.
 
     With `closing`, the key after the groups is the watermark at which late rows arrived. The last column is the number
     of rows that were too late for all of their windows.
     """
 
-    def delta(self, kept: Kept) -> LogicalPlan:
+    def delta(self, kept: StoredState) -> LogicalPlan:
         if self.closing is None:
             return self.added
         return replace(self.added, child=self.closing.beside(self.added.child, kept, self.closing.mark))
 
-    def late_rows(self, kept: Kept) -> LogicalPlan | None:
+    def late_rows(self, kept: StoredState) -> LogicalPlan | None:
         """Rows of an epoch whose windows are all closed already; None if no row can be late."""
         if self.closing is None or not self.closing.leaves_out:
             return None
@@ -62,7 +64,7 @@ class AggregateState:
         counted = AggregateCall("sum", (rows.output[-1],), BIGINT)
         return Aggregate(rows, (), (self.new_column("late", BIGINT).holding(counted),))
 
-    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         closing, panes = self.closing, self.panes
         if closing is None or panes is None:
             return self._read(rows)
@@ -72,7 +74,7 @@ class AggregateState:
 
         return self._read(rows, closed)
 
-    def closed_within(self, rows: LogicalPlan, spans: LogicalPlan, _kept: Kept) -> LogicalPlan:
+    def closed_within(self, rows: LogicalPlan, spans: LogicalPlan, _kept: StoredState) -> LogicalPlan:
         """The operator's rows for windows that were closed within one of the spans."""
         panes = self.panes
         assert panes is not None  # they are closed
@@ -119,7 +121,7 @@ class AggregateState:
         kept_of_node = self.kept[: len(self.node.aggregates)]
         return Aggregate(found, groups, tuple(self._answer(one, columns) for one in kept_of_node))
 
-    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         closing, panes = self.closing, self.panes
         if closing is None or closing.gives is None or panes is None or not kept.is_first:
             return self._folded(rows)
@@ -144,7 +146,7 @@ class AggregateState:
             if isinstance(one, States):
                 states = columns[one.first : one.first + one.num_parts]
                 for part, state in enumerate(states):
-                    call = formed(one.form(FormKind.FOLD, part), states, state.dtype)
+                    call = aggregate_call(one.form(FormKind.FOLD, part), states, state.dtype)
                     items.append(self.new_column(state.name, state.dtype).holding(call))
         return Aggregate(rows, columns[:num_keys], tuple(items))
 
@@ -170,9 +172,9 @@ class AggregateState:
     def _answer(one: States | DistinctValues, columns: Sequence[ColumnRef]) -> Alias:
         if isinstance(one, States):
             states = columns[one.first : one.first + one.num_parts]
-            call = formed(one.form(FormKind.MERGE), states, one.call.dtype)
+            call = aggregate_call(one.form(FormKind.MERGE), states, one.call.dtype)
         else:
-            known = call_of(one.item)
+            known = call_in(one.item)
             args = [arg if place is None else columns[place] for arg, place in zip(known.args, one.places, strict=True)]
             where = None if one.filter_place is None else columns[one.filter_place]
             call = replace(known, args=tuple(args), filter=where)
@@ -180,7 +182,7 @@ class AggregateState:
 
 
 def aggregate_state(
-    node: Aggregate, new_column: NewColumn, *, is_bounded: bool = False, closing: Closing | None = None
+    node: Aggregate, new_column: NewColumn, *, is_bounded: bool = False, closing: ClosingWatermark | None = None
 ) -> AggregateState:
     """Build the state for an Aggregate over the rows of epochs.
 
@@ -208,7 +210,7 @@ def aggregate_state(
         items.append(new_column("late", BIGINT).holding(closing.num_late))
     found: list[tuple[Alias, AggregateFunction | DistinctValues]] = []
     for item in items:
-        call, row = call_of(item), aggregate_row(call_of(item))
+        call, row = call_in(item), aggregate_row(call_in(item))
         if (row.partials or row.resumes) and not (call.distinct and not row.ignores_distinct):
             found.append((item, row))
         elif call.distinct or row.ignores_distinct:
@@ -222,7 +224,7 @@ def aggregate_state(
             found.append((item, DistinctValues(item, tuple(places), where)))
         else:
             what = f"{shown_name(call.function)}, an aggregate without a state that merges, over a stream"
-            raise refused(what, RECOMPUTE)
+            raise unsupported(what, RECOMPUTE)
     states = list[Alias]()
     kept = list[States | DistinctValues]()
     for item, row_or_values in found:
@@ -246,7 +248,7 @@ def aggregate_state(
 
 def label_of(node: Aggregate, groups: Sequence[Alias | ColumnRef]) -> str:
     """Text that describes the state of an Aggregate by `groups`."""
-    functions = dict.fromkeys(shown_name(call_of(item).function) for item in node.aggregates)
+    functions = dict.fromkeys(shown_name(call_in(item).function) for item in node.aggregates)
     states = f"states of {', '.join(functions)}" if functions else "values"
     return f"{states} by {', '.join(group.name for group in groups)}" if groups else states
 
@@ -270,7 +272,7 @@ def _parts_of(child: LogicalPlan) -> tuple[LogicalPlan, LogicalPlan | None]:
     """Input rows of an Aggregate, and the row that GROUPING SETS add, both with the column ids of `child`."""
     match child:
         case Union((Expand() as rows, Values() as added), columns):
-            return under(columns, rows), under(columns, added)
+            return with_ids_of(columns, rows), with_ids_of(columns, added)
     return child, None
 
 
@@ -283,3 +285,66 @@ def as_group(value: Expr, group: Alias | ColumnRef) -> Alias | ColumnRef:
 
 def _grows(field: Field) -> bool:
     return isinstance(field.dtype, (ArrayType, MapType))
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """An aggregate with a state in columns of the state table, from column `first` on."""
+
+    item: Alias
+    row: AggregateFunction
+    first: int
+
+    @property
+    def call(self) -> AggregateCall:
+        return call_in(self.item)
+
+    def form(self, kind: FormKind, part: int = 0) -> AggregateForm:
+        types = tuple(arg.dtype for arg in self.call.args)
+        return AggregateForm(kind, self.call.function, types, self.call.dtype, part)
+
+    @property
+    def num_parts(self) -> int:
+        return len(self.row.merges)
+
+    def begun(self) -> list[AggregateCall]:
+        """Calls that compute each state column from only the rows of an epoch."""
+        types = state_types(self.row, self.form(FormKind.STATE).types, self.call.dtype)
+        # States that do not merge resume from a state, here from NULL.
+        before = tuple(Literal(None, dtype) for dtype in types) if self.row.resumes else ()
+        kind = FormKind.RESUME if before else FormKind.STATE
+        forms = [(self.form(kind, part), dtype) for part, dtype in enumerate(types)]
+        args = (*before, *self.call.args)
+        return [
+            replace(self.call, function=form.name, args=args, dtype=dtype, distinct=False, form=form)
+            for form, dtype in forms
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctValues:
+    """An aggregate of DISTINCT arguments, which are keys of the state.
+
+    `places` are the places of the arguments, None for constants.
+    """
+
+    item: Alias
+    places: tuple[int | None, ...]
+    filter_place: int | None
+
+
+def aggregate_call(form: AggregateForm, args: Sequence[ColumnRef], dtype: DataType) -> AggregateCall:
+    return AggregateCall(form.name, tuple(args), dtype, form=form)
+
+
+def call_in(item: Alias) -> AggregateCall:
+    if not isinstance(item.expr, AggregateCall):
+        raise InternalError(f"{item} is not an aggregate")
+    return item.expr
+
+
+def aggregate_row(call: AggregateCall) -> AggregateFunction:
+    row = registry.aggregate_of(call.function, [arg.dtype for arg in call.args])
+    if row is None:
+        raise unsupported(f"{shown_name(call.function)} over a stream")
+    return row

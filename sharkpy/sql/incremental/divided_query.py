@@ -1,4 +1,7 @@
-"""A query over streams, divided into a state that epochs add to and a result computed when the state is read."""
+"""A query over streams, divided into a state that epochs add to and a result computed when the state is read.
+
+The rows of all parts of the state are in one table, whose columns are unique, after a column with the part.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,98 @@ from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
-from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Project, Scan, Values
+from sharkpy.catalog.model import CacheMode
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, disjunction
+from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project, Scan, Union, Values
 from sharkpy.plan.references import renumbered
 from sharkpy.sql.incremental.aggregate_state import AggregateState
-from sharkpy.sql.incremental.arrival import with_marks
-from sharkpy.sql.incremental.closing import Closing
-from sharkpy.sql.incremental.expiring_rows import ExpiringRows
-from sharkpy.sql.incremental.idle_streams import ActiveWatermark
-from sharkpy.sql.incremental.kept_rows import KeptRows
+from sharkpy.sql.incremental.closed_windows import ClosingWatermark
+from sharkpy.sql.incremental.expiring_rows import ExpiringRows, replace_arrival_marks
 from sharkpy.sql.incremental.row_numbers import NumRows, RowNumbers
+from sharkpy.sql.incremental.row_state import RowState
 from sharkpy.sql.incremental.session_state import SessionState
-from sharkpy.sql.incremental.state import Kept, NewColumn, StatePart
-from sharkpy.sql.incremental.state_columns import EXTREMES, StateColumns
-from sharkpy.sql.incremental.stream_join import StreamJoin, apart
-from sharkpy.sql.incremental.watermarks import StreamWatermark
+from sharkpy.sql.incremental.state import Names, NewColumn, StatePart, StoredState
+from sharkpy.sql.incremental.stream_join import StreamJoin, with_new_ids
+from sharkpy.sql.incremental.watermarks import ActiveWatermark, StreamArrivals, StreamWatermark
 from sharkpy.sql.incremental.window_state import NumLateRows, PassedRows
-from sharkpy.values.types import BIGINT, TIMESTAMP, Field, Schema
+from sharkpy.values.types import BIGINT, BOOLEAN, INT, TIMESTAMP, Field, Schema
+
+EXTREMES = (StreamWatermark, StreamArrivals, ActiveWatermark)
+"""Parts that are read with min and max. Rows of other parts have NULL in their columns, and do not count."""
+_PART = "part"
+"""Column of a state with several parts: the part of a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateColumns:
+    """Columns of the parts of a state, each with a unique name, after the column with the part of a row.
+
+    A state with one part has only the columns of that part.
+    """
+
+    parts: Sequence[StatePart]
+    new_column: NewColumn
+
+    def schema(self, places: Iterable[int]) -> Schema:
+        """Columns of the parts at `places`."""
+        if len(self.parts) == 1:
+            return self.parts[0].schema
+        fields = self._fields
+        return Schema((Field(_PART, INT), *(field for place in places for field in fields[place])))
+
+    def rows_of(self, place: int, rows: LogicalPlan) -> LogicalPlan:
+        """Rows of one part, with only its columns.
+
+        Rows of other parts are included if they change nothing: statistics of blocks can answer only without a filter
+        on the part.
+        """
+        if len(self.parts) == 1:
+            return rows
+        columns = {column.name: column for column in rows.output}
+        if not (isinstance(self.parts[place], EXTREMES) and _is_in_memory(rows)):
+            rows = Filter(rows, _is_one_of(columns[_PART], (place,)))
+        return Project(rows, tuple(columns[field.name] for field in self._fields[place]))
+
+    def without(self, places: Iterable[int], rows: LogicalPlan) -> LogicalPlan:
+        """Rows and columns of all parts except the parts at `places`."""
+        others = [place for place in range(len(self.parts)) if place not in places]
+        columns = {column.name: column for column in rows.output}
+        own = Filter(rows, _is_one_of(columns[_PART], others))
+        return Project(own, tuple(columns[name] for name in self.schema(others).names))
+
+    def together(self, plans: Mapping[int, LogicalPlan], places: Sequence[int]) -> LogicalPlan:
+        """Combine the rows of parts, by their places. Columns of other parts at `places` are NULL."""
+        if len(self.parts) == 1:
+            return plans[0]
+        fields, schema, inputs = self._fields, self.schema(places), list[LogicalPlan]()
+        for place, plan in plans.items():
+            own: dict[str, Expr] = {_PART: Literal(place, INT)}
+            own |= zip((field.name for field in fields[place]), plan.output, strict=True)
+            items = (
+                self.new_column(field.name, field.dtype).holding(own.get(field.name, Literal(None, field.dtype)))
+                for field in schema
+            )
+            inputs.append(Project(plan, tuple(items)))
+        if len(inputs) == 1:
+            return inputs[0]
+        return Union(tuple(inputs), tuple(self.new_column(field.name, field.dtype) for field in schema))
+
+    @property
+    def _fields(self) -> Sequence[Sequence[Field]]:
+        names = Names({_PART})
+        return [[Field(names.take(field.name), field.dtype) for field in part.schema] for part in self.parts]
+
+
+def _is_in_memory(rows: LogicalPlan) -> bool:
+    return isinstance(rows, Scan) and rows.table.cache_mode is not CacheMode.NONE
+
+
+def _is_one_of(part: Expr, places: Sequence[int]) -> Expr:
+    """Condition that a row belongs to one of the parts at `places`."""
+    found = disjunction([Call("eq", (part, Literal(place, INT)), BOOLEAN) for place in places])
+    assert found is not None  # there are places
+    return found
+
 
 NOT_IDLE = "streams that are not idle"
 """Column of `progress` with the watermark of streams that are not idle."""
@@ -35,7 +113,7 @@ _CLOSED_PARTS = (AggregateState, SessionState)
 _WATERMARKS = (*EXTREMES, NumRows)
 _ONE_ROW = (*_WATERMARKS, NumLateRows)
 """Parts that fold to one row."""
-_APPENDED_PARTS = (KeptRows, PassedRows)
+_APPENDED_PARTS = (RowState, PassedRows)
 """Parts to which epochs add rows of the result."""
 
 
@@ -56,12 +134,12 @@ class DividedQuery:
     joins: Sequence[StreamJoin]
     numbers: Sequence[RowNumbers]
     new_column: NewColumn
-    unkept: frozenset[int] = frozenset()
+    unstored: frozenset[int] = frozenset()
     """Places of parts whose rows an epoch emits and the state does not store."""
 
     @property
     def schema(self) -> Schema:
-        return self.columns.schema(self._kept_places)
+        return self.columns.schema(self._stored_places)
 
     @property
     def added_schema(self) -> Schema:
@@ -73,8 +151,8 @@ class DividedQuery:
         return StateColumns([part for _, part in self.parts], self.new_column)
 
     @property
-    def _kept_places(self) -> Sequence[int]:
-        return [place for place in range(len(self.parts)) if place not in self.unkept]
+    def _stored_places(self) -> Sequence[int]:
+        return [place for place in range(len(self.parts)) if place not in self.unstored]
 
     def delta(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         return self._delta(scan, range(len(self.parts)))
@@ -86,12 +164,12 @@ class DividedQuery:
         made = [self._of_epoch(self.parts[place][1].delta(kept), kept) for place in places]
         # Sides of joins and numbered rows occur in the plans of several parts.
         is_shared = bool(self.joins or self.numbers)
-        added = [apart(one, self.new_column) for one in made] if is_shared else made
+        added = [with_new_ids(one, self.new_column) for one in made] if is_shared else made
         return self.columns.together(dict(zip(places, added, strict=True)), places)
 
     def kept_of(self, added: LogicalPlan) -> LogicalPlan:
         """Rows of the state among the rows that `delta` returned."""
-        return self.columns.without(self.unkept, added) if self.unkept else added
+        return self.columns.without(self.unstored, added) if self.unstored else added
 
     def late_rows(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan | None:
         """Rows of an epoch whose windows are all closed; None if no row can be late.
@@ -107,7 +185,7 @@ class DividedQuery:
             )
         return self._of_epoch(found[0], kept) if found else None
 
-    def _of_epoch(self, plan: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def _of_epoch(self, plan: LogicalPlan, kept: StoredState) -> LogicalPlan:
         """Replace joins of streams and row numbers in a plan by the rows that an epoch adds to them."""
         found: list[StreamJoin | RowNumbers] = [*self.joins, *self.numbers]
         known = {id(one.node): one for one in found}
@@ -116,9 +194,9 @@ class DividedQuery:
             rows = self._live(one, node, kept) if isinstance(one, StreamJoin) else node
             return one.added(rows, kept, self.new_column)
 
-        return with_marks(_with_added(plan, known, added), kept)
+        return replace_arrival_marks(_with_added(plan, known, added), kept)
 
-    def _live(self, one: StreamJoin, join: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def _live(self, one: StreamJoin, join: LogicalPlan, kept: StoredState) -> LogicalPlan:
         """The join of an epoch's rows, without rows that no other row can match any more."""
         parts = [self.parts[place][1] for place in (one.left, one.right)]
         sides = zip(join.children, parts, strict=True)
@@ -136,28 +214,28 @@ class DividedQuery:
         def read(place: int) -> LogicalPlan:
             return self._unknown(self.parts[place][1].read(rows(place), kept).output)
 
-        kept = Kept(read, rows)
+        kept = StoredState(read, rows)
         shown = next(part.delta(kept) for _, part in self.parts if not isinstance(part, _WATERMARKS))
-        return with_marks(shown, kept)
+        return replace_arrival_marks(shown, kept)
 
     def _unknown(self, columns: Iterable[Field | ColumnRef]) -> LogicalPlan:
         """A placeholder row of NULLs."""
         made = tuple(self.new_column(column.name, column.dtype) for column in columns)
         return Values(made, (tuple(Literal(None, column.dtype) for column in made),))
 
-    def kept(self, scan: Callable[[], LogicalPlan]) -> Kept:
+    def kept(self, scan: Callable[[], LogicalPlan]) -> StoredState:
         """The state that `scan` reads. Each call of `scan` returns a new scan."""
 
         def rows(place: int) -> LogicalPlan:
             return self.columns.rows_of(place, scan())
 
         def read(place: int) -> LogicalPlan:
-            return self.parts[place][1].read(rows(place), Kept(read, rows))
+            return self.parts[place][1].read(rows(place), StoredState(read, rows))
 
-        return Kept(read, rows)
+        return StoredState(read, rows)
 
     def read(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        return replaced(self.query, self.places, self.kept(scan).read)
+        return replace_parts(self.query, self.places, self.kept(scan).read)
 
     @property
     def places(self) -> Mapping[int, int]:
@@ -165,7 +243,7 @@ class DividedQuery:
         return {id(node): place for place, (node, _) in enumerate(self.parts)}
 
     @property
-    def closing(self) -> Closing | None:
+    def closing(self) -> ClosingWatermark | None:
         """How the windows of all rows are closed; None if some have no windows, or are closed in another way."""
         parts = [self.parts[place][1] for place in self._read_places()]
         found = [part.closing if isinstance(part, _CLOSED_PARTS) else None for part in parts]
@@ -221,7 +299,7 @@ class DividedQuery:
             assert isinstance(part, _CLOSED_PARTS)  # other parts have no closing
             return part.closed_within(self.columns.rows_of(place, scan()), spans(), self.kept(scan))
 
-        return replaced(self.query, self.places, read)
+        return replace_parts(self.query, self.places, read)
 
     def _read_places(self) -> list[int]:
         """Places of the parts that replace operators of the query. Only these parts read the remaining ones."""
@@ -241,7 +319,7 @@ class DividedQuery:
         Each part has a file of its own, so that it can be read separately. Parts of one row share a file. `is_first`:
         see `Kept`.
         """
-        kept, places = replace(self.kept(scan), is_first=is_first), self._kept_places
+        kept, places = replace(self.kept(scan), is_first=is_first), self._stored_places
         folded = {place: self.parts[place][1].fold(self.columns.rows_of(place, scan()), kept) for place in places}
         short = {place: plan for place, plan in folded.items() if isinstance(self.parts[place][1], _ONE_ROW)}
         if len(short) == 1:
@@ -252,7 +330,7 @@ class DividedQuery:
     @property
     def labels(self) -> tuple[str, ...]:
         """Text that describes each stored part."""
-        return tuple(self.parts[place][1].label for place in self._kept_places)
+        return tuple(self.parts[place][1].label for place in self._stored_places)
 
     @property
     def expires(self) -> bool:
@@ -274,18 +352,18 @@ class DividedQuery:
 
     @property
     def _uses_of_state(self) -> list[LogicalPlan]:
-        added, folds = self.kept_delta, self.folds(self.nothing, is_first=True)
-        return list(map(_numbered, (added, *folds, *self._given_of_waiting)))
+        added, folds = self.stored_delta, self.folds(self.nothing, is_first=True)
+        return list(map(_numbered, (added, *folds, *self._emitted_of_waiting)))
 
     @property
-    def kept_delta(self) -> LogicalPlan:
+    def stored_delta(self) -> LogicalPlan:
         """Rows that an epoch adds to the stored parts if the state is empty."""
-        return self._delta(self.nothing, self._kept_places)
+        return self._delta(self.nothing, self._stored_places)
 
     @property
-    def _given_of_waiting(self) -> list[LogicalPlan]:
+    def _emitted_of_waiting(self) -> list[LogicalPlan]:
         """Rows that wait in the state until an epoch emits them, for parts that are not stored."""
-        given = (self.parts[place][1] for place in sorted(self.unkept))
+        given = (self.parts[place][1] for place in sorted(self.unstored))
         return [one.window.passing(self.kept(self.nothing)) for one in given if isinstance(one, PassedRows)]
 
     def nothing(self) -> LogicalPlan:
@@ -299,7 +377,7 @@ def _is_forgotten(part: StatePart) -> bool:
     return closing is not None and closing.gives is EmitMode.UPDATE
 
 
-def _leaves_out(closing: Closing | None) -> bool:
+def _leaves_out(closing: ClosingWatermark | None) -> bool:
     return closing is not None and closing.leaves_out
 
 
@@ -320,10 +398,10 @@ def _numbered(plan: LogicalPlan) -> LogicalPlan:
     return renumbered(plan, lambda column_id: known.setdefault(column_id, len(known)))
 
 
-def replaced(plan: LogicalPlan, places: Mapping[int, int], read: Callable[[int], LogicalPlan]) -> LogicalPlan:
+def replace_parts(plan: LogicalPlan, places: Mapping[int, int], read: Callable[[int], LogicalPlan]) -> LogicalPlan:
     """Replace nodes of a plan by the result of reading parts of the state.
 
     `places` has the place of each part, by the id of its node.
     """
     place = places.get(id(plan))
-    return plan.map_children(lambda child: replaced(child, places, read)) if place is None else read(place)
+    return plan.map_children(lambda child: replace_parts(child, places, read)) if place is None else read(place)

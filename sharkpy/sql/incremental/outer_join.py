@@ -1,7 +1,8 @@
 """Outer, semi and anti joins of streams.
 
 A row without a match may get one later. So each side stores for each row whether it has a match, and the result is
-computed from that when it is read.
+computed from that when it is read. Rows are grouped if they are equal in every bit: GROUP BY treats 0.0 and -0.0 as one
+value.
 """
 
 from __future__ import annotations
@@ -10,15 +11,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from sharkpy.plan.expr import AggregateCall, Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Filter, Generate, Join, JoinKind, LogicalPlan, Project, Union
+from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Aggregate, Filter, Generate, Join, JoinKind, LogicalPlan, Project, Union
 from sharkpy.plan.session_windows import time_after
-from sharkpy.sql.incremental.exact_groups import exact_groups
-from sharkpy.sql.incremental.kept_rows import KeptRows
-from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
-from sharkpy.sql.incremental.state import EpochState, Kept, Names, NewColumn, under
-from sharkpy.sql.incremental.stream_join import OF_JOINS, apart
-from sharkpy.values.types import BIGINT, BOOLEAN, INT, ArrayType, Field, Schema
+from sharkpy.sql.incremental.row_state import RowState
+from sharkpy.sql.incremental.row_wise import Streams, row_wise_error
+from sharkpy.sql.incremental.state import EpochState, Names, NewColumn, StoredState, with_ids_of
+from sharkpy.sql.incremental.stream_join import JOIN_GROWTH, with_new_ids
+from sharkpy.values.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    STRING,
+    ArrayType,
+    DataType,
+    Field,
+    MapType,
+    Schema,
+    StructType,
+)
 
 OUTER_JOINS = {
     JoinKind.LEFT: (True, False),
@@ -36,11 +49,11 @@ def is_outer_stream_join(node: LogicalPlan, streams: Streams) -> TypeGuard[Join]
     Its sides are row-wise.
     """
     is_one = isinstance(node, Join) and node.kind in OUTER_JOINS and all(map(streams.below, node.children))
-    return is_one and all(row_wise_fault(side, streams) is None for side in node.children)
+    return is_one and all(row_wise_error(side, streams) is None for side in node.children)
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class MatchEnd:
     """Time after which a row of one side finds no match.
 
     The row's time is in the column at place `time`. It finds no match if its time is more than `reach` microseconds
@@ -51,7 +64,7 @@ class End:
     reach: int
     watermark: int
 
-    def over(self, rows: LogicalPlan, kept: Kept) -> tuple[LogicalPlan, Expr]:
+    def over(self, rows: LogicalPlan, kept: StoredState) -> tuple[LogicalPlan, Expr]:
         """Rows of a side with the watermark appended, and the condition that a row finds no match any more."""
         watermark = kept(self.watermark)
         mark, time = watermark.output[0], rows.output[self.time]
@@ -77,7 +90,7 @@ class MatchedRows:
     """The inner join of both sides."""
     columns: tuple[ColumnRef, ...]
     """The first columns of the side, which are in the result."""
-    end: End | None
+    end: MatchEnd | None
     """When rows find no match any more; None if they always may."""
     wants_match: bool
     """True if the result has the rows with a match, False if it has the rows without one."""
@@ -91,19 +104,19 @@ class MatchedRows:
         fields = [Field(names.take(column.name), column.dtype) for column in self.side.output]
         return Schema((*fields, Field("num_rows", BIGINT), Field("is_matched", BOOLEAN)))
 
-    def delta(self, _kept: Kept) -> LogicalPlan:
-        own = apart(self._marked(self.side, 1, is_matched=False), self.new_column)
+    def delta(self, _kept: StoredState) -> LogicalPlan:
+        own = with_new_ids(self._marked(self.side, 1, is_matched=False), self.new_column)
         matched = self._marked(self.inner, 0, is_matched=True)
         columns = tuple(self.new_column(field.name, field.dtype) for field in self.schema)
         return self._folded(Union((own, matched), columns))
 
-    def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, _kept: StoredState) -> LogicalPlan:
         """The rows of the side, with a last column that says whether they have a match."""
         folded = self._folded(rows)
         *found, number, is_matched = folded.output
         return Project(self._each(folded, number), (*found[: len(self.columns)], is_matched))
 
-    def given(self, place: int, epoch: EpochState, end: End | None) -> LogicalPlan:
+    def given(self, place: int, epoch: EpochState, end: MatchEnd | None) -> LogicalPlan:
         """The rows of the side that an epoch emits.
 
         With `wants_match`, these are rows that get a match in the epoch. Otherwise, they are rows of which `end` says
@@ -126,7 +139,7 @@ class MatchedRows:
         some = Filter(Project(Filter(rows, is_wanted), (*columns, new)), Call("gt", (left, nothing), BOOLEAN))
         return Project(self._each(some, left), columns)
 
-    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         folded = self._folded(rows)
         # A match in these rows may be that of equal rows that are stored earlier.
         if self.end is None or not (self.wants_match or kept.is_first):
@@ -177,7 +190,7 @@ class MatchedRows:
     @property
     def growth(self) -> str | None:
         # With watermarks, rows are in the result or are forgotten.
-        return OF_JOINS if self.end is None else None
+        return JOIN_GROWTH if self.end is None else None
 
     def _marked(self, rows: LogicalPlan, num_rows: int, *, is_matched: bool) -> LogicalPlan:
         number = self.new_column("num_rows", BIGINT).holding(Literal(num_rows, BIGINT))
@@ -194,28 +207,28 @@ class SemiJoinState:
 
     node: Join
     left: MatchedRows
-    end: End | None
+    end: MatchEnd | None
 
     @property
     def schema(self) -> Schema:
         return self.left.schema
 
-    def delta(self, kept: Kept) -> LogicalPlan:
+    def delta(self, kept: StoredState) -> LogicalPlan:
         return self.left.delta(kept)
 
-    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         found = self.left.read(rows, kept)
         *columns, is_matched = found.output
         if self.left.wants_match:
             wanted: LogicalPlan = Project(Filter(found, is_matched), tuple(columns))
         else:
             wanted = _without_match(found, self.end, kept)
-        return under(self.node.output, wanted)
+        return with_ids_of(self.node.output, wanted)
 
     def given(self, place: int, epoch: EpochState) -> LogicalPlan:
-        return under(self.node.output, self.left.given(place, epoch, self.end))
+        return with_ids_of(self.node.output, self.left.given(place, epoch, self.end))
 
-    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         return self.left.fold(rows, kept)
 
     @property
@@ -228,7 +241,7 @@ class SemiJoinState:
 
 
 @dataclass(frozen=True, slots=True)
-class WithoutMatch:
+class UnmatchedRows:
     """Rows of one side that have no match, from a part of the state.
 
     `end` says when no match can arrive any more; None if the rows are emitted before that, and disappear when a match
@@ -237,7 +250,7 @@ class WithoutMatch:
 
     side: int
     rows: MatchedRows
-    end: End | None
+    end: MatchEnd | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,19 +258,19 @@ class OuterJoinState:
     """State of an outer join: the rows with a match. Rows without one are in the parts of the sides."""
 
     node: Join
-    joined: KeptRows
-    left: WithoutMatch | None
-    right: WithoutMatch | None
+    joined: RowState
+    left: UnmatchedRows | None
+    right: UnmatchedRows | None
     new_column: NewColumn
 
     @property
     def schema(self) -> Schema:
         return self.joined.schema
 
-    def delta(self, kept: Kept) -> LogicalPlan:
+    def delta(self, kept: StoredState) -> LogicalPlan:
         return self.joined.delta(kept)
 
-    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         joined = self.joined.read(rows, kept)
         return self._together(joined, lambda alone: _without_match(kept(alone.side), alone.end, kept))
 
@@ -266,7 +279,7 @@ class OuterJoinState:
         joined = self.joined.given(place, epoch)
         return self._together(joined, lambda alone: alone.rows.given(alone.side, epoch, alone.end))
 
-    def _together(self, joined: LogicalPlan, rows_of: Callable[[WithoutMatch], LogicalPlan]) -> LogicalPlan:
+    def _together(self, joined: LogicalPlan, rows_of: Callable[[UnmatchedRows], LogicalPlan]) -> LogicalPlan:
         """Rows with a match, and rows of the sides without one."""
         inputs = [self._under(joined)]
         nothing = [[Literal(None, column.dtype) for column in side.output] for side in self.node.children]
@@ -278,7 +291,7 @@ class OuterJoinState:
             inputs.append(self._with(side, (*nothing[0], *side.output)))
         return Union(tuple(inputs), self.node.output)
 
-    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         return self.joined.fold(rows, kept)
 
     @property
@@ -290,14 +303,14 @@ class OuterJoinState:
         return self.joined.growth
 
     def _under(self, rows: LogicalPlan) -> LogicalPlan:
-        return under([self.new_column(column.name, column.dtype) for column in self.node.output], rows)
+        return with_ids_of([self.new_column(column.name, column.dtype) for column in self.node.output], rows)
 
     def _with(self, side: LogicalPlan, values: Sequence[Expr]) -> LogicalPlan:
         columns = [self.new_column(column.name, column.dtype) for column in self.node.output]
         return Project(side, tuple(column.holding(value) for column, value in zip(columns, values, strict=True)))
 
 
-def _without_match(side: LogicalPlan, end: End | None, kept: Kept) -> LogicalPlan:
+def _without_match(side: LogicalPlan, end: MatchEnd | None, kept: StoredState) -> LogicalPlan:
     """Rows of a side without a match. With `end`, only rows that will have none."""
     *columns, is_matched = side.output
     rows: LogicalPlan = Filter(side, _not(is_matched))
@@ -309,3 +322,53 @@ def _without_match(side: LogicalPlan, end: End | None, kept: Kept) -> LogicalPla
 
 def _not(condition: Expr) -> Expr:
     return Call("not", (condition,), BOOLEAN)
+
+
+_REALS: tuple[DataType, ...] = (DOUBLE, FLOAT)
+
+
+def exact_groups(
+    rows: LogicalPlan, columns: Sequence[ColumnRef], items: tuple[Alias, ...], new_column: NewColumn
+) -> LogicalPlan:
+    """Aggregate rows by columns without changing the columns' values. The output has these columns, then `items`."""
+    signs = {
+        column.column_id: new_column("sign", sign.dtype).holding(sign)
+        for column in columns
+        if (sign := _sign(column)) is not None
+    }
+    if not signs:
+        return Aggregate(rows, tuple(columns), items)
+    beside = Project(rows, (*rows.output, *signs.values()))
+    groups = Aggregate(beside, (*columns, *(sign.ref for sign in signs.values())), items)
+    kept = (_restored(column, signs, new_column) for column in columns)
+    return Project(groups, (*kept, *(item.ref for item in items)))
+
+
+def _sign(column: ColumnRef) -> Expr | None:
+    """Expression that distinguishes -0.0 from 0.0; None if the type has no such values."""
+    if column.dtype in _REALS:
+        # The angle of a point to the left of the origin is pi above the axis, and -pi below it.
+        angle = Call("atan2", (Cast(column, DOUBLE), Literal(-1.0, DOUBLE)), DOUBLE)
+        return Call("lt", (angle, Literal(0.0, DOUBLE)), BOOLEAN)
+    return Call("to_json", (column,), STRING) if _holds_reals(column.dtype) else None
+
+
+def _restored(column: ColumnRef, signs: dict[int, Alias], new_column: NewColumn) -> ColumnRef | Alias:
+    """The column of a group with the sign that its rows have. GROUP BY returns a zero of either sign."""
+    if column.dtype not in _REALS:
+        return column
+    is_zero = Call("eq", (column, Literal(0.0, column.dtype)), BOOLEAN)
+    is_negative = Call("and", (is_zero, signs[column.column_id].ref), BOOLEAN)
+    value = Call("case_when", (is_negative, Literal(-0.0, column.dtype), column), column.dtype)
+    return new_column(column.name, column.dtype).holding(value)
+
+
+def _holds_reals(dtype: DataType) -> bool:
+    match dtype:
+        case ArrayType(element):
+            return _holds_reals(element)
+        case MapType(key, value):
+            return _holds_reals(key) or _holds_reals(value)
+        case StructType(_, types):
+            return any(map(_holds_reals, types))
+    return dtype in _REALS

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from sharkpy.base.errors import SharkError
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Values
-from sharkpy.sql.incremental.aggregate_state import AggregateState, as_group
-from sharkpy.sql.incremental.expiring_rows import reaching
-from sharkpy.sql.incremental.kept_aggregates import DistinctValues, States, call_of
-from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
-from sharkpy.sql.incremental.state import EpochState, Kept, NewColumn
+from sharkpy.sql.incremental.aggregate_state import AggregateState, DistinctValues, States, as_group, call_in
+from sharkpy.sql.incremental.expiring_rows import rows_in_reach
+from sharkpy.sql.incremental.row_wise import RECOMPUTE, unsupported
+from sharkpy.sql.incremental.state import EpochState, NewColumn, StoredState
 from sharkpy.udf import registry
 from sharkpy.udf.user.function import shown_name
 from sharkpy.values.types import BOOLEAN, TIMESTAMP, Schema
@@ -56,7 +55,7 @@ class ResumedState:
     def schema(self) -> Schema:
         return self.states.schema
 
-    def delta(self, kept: Kept) -> LogicalPlan:
+    def delta(self, kept: StoredState) -> LogicalPlan:
         added, before = self.states.added, self.fold(kept.rows(self.place), kept)
         keys = [self.new_column(key.name, key.dtype) for key in added.groups]
         values = map(_value, added.groups)
@@ -72,22 +71,22 @@ class ResumedState:
         for one in resumed(self.states):
             known = before[one.first : one.first + one.num_parts]
             for place in range(one.first - num_keys, one.first - num_keys + one.num_parts):
-                call = call_of(items[place])
+                call = call_in(items[place])
                 args = (*known, *call.args[one.num_parts :])
                 items[place] = replace(items[place], expr=replace(call, args=args))
         return tuple(items)
 
-    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         return self.states.read(self._live(rows, kept), kept)
 
     def given(self, place: int, epoch: EpochState) -> LogicalPlan:
         """The operator's rows of groups that an epoch adds to."""
         return self.states.changed(self._live(epoch.after.rows(place), epoch.after), epoch.added(place))
 
-    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         return self.states.fold(self._live(rows, kept), kept)
 
-    def _live(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def _live(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         """Rows of the state whose groups are not forgotten."""
         if self.timeout is None:
             return rows
@@ -97,9 +96,9 @@ class ResumedState:
         known = [Call("coalesce", (*times[place:], *times[:place]), TIMESTAMP) for place in range(len(times))]
         latest = times[0] if len(times) == 1 else Call("greatest", tuple(known), TIMESTAMP)
         timed = Project(rows, (*columns, self.new_column("latest", TIMESTAMP).holding(latest)))
-        return Project(reaching(timed, -1, self.timeout.length, self._mark(self.timeout.mark, kept)), columns)
+        return Project(rows_in_reach(timed, -1, self.timeout.length, self._mark(self.timeout.mark, kept)), columns)
 
-    def _mark(self, mark: int | Literal, kept: Kept) -> LogicalPlan:
+    def _mark(self, mark: int | Literal, kept: StoredState) -> LogicalPlan:
         """A row with the time to which a timeout is compared."""
         if isinstance(mark, int):
             return kept(mark)
@@ -117,7 +116,7 @@ class ResumedState:
 
 def resumes(node: Aggregate) -> bool:
     """Return whether some functions of an Aggregate resume from their latest state."""
-    calls = map(call_of, node.aggregates)
+    calls = map(call_in, node.aggregates)
     rows = (registry.aggregate_of(call.function, [arg.dtype for arg in call.args]) for call in calls)
     return any(row is not None and row.resumes for row in rows)
 
@@ -133,11 +132,11 @@ def resumed_state(state: AggregateState, place: int, timeout: Timeout | None, ne
     Raise UnsupportedError if it cannot be kept.
     """
     if state.closing is not None:
-        raise resuming_fault(state, "with EMIT APPEND")
+        raise resuming_error(state, "with EMIT APPEND")
     if state.panes is not None and state.panes.column is not None:
-        raise resuming_fault(state, "of overlapping windows")
+        raise resuming_error(state, "of overlapping windows")
     if any(isinstance(one, DistinctValues) for one in state.kept):
-        raise resuming_fault(state, "together with an aggregate of distinct values")
+        raise resuming_error(state, "together with an aggregate of distinct values")
     return ResumedState(state, place, timeout, new_column)
 
 
@@ -145,7 +144,7 @@ def in_clock_time(node: Aggregate, clock: Clock) -> Aggregate:
     """Replace CURRENT_TIMESTAMP in aggregates with a timeout by the time in UTC."""
     items = []
     for item in node.aggregates:
-        call = call_of(item)
+        call = call_in(item)
         row = registry.aggregate_of(call.function, [arg.dtype for arg in call.args])
         if row is not None and row.timeout is not None and call.args[0] == clock.local:
             item = replace(item, expr=replace(call, args=(clock.utc, *call.args[1:])))
@@ -162,15 +161,15 @@ def timeout_of(state: AggregateState) -> tuple[int, Expr] | None:
     if all(length is None for length, _ in found):
         return None
     if len(found) > 1 or len(resumed(state)) < len(state.kept):
-        raise resuming_fault(state, "with a timeout, together with an aggregate without a timeout")
+        raise resuming_error(state, "with a timeout, together with an aggregate without a timeout")
     ((length, (time,)),) = found
     assert length is not None  # one of them has it
     return length, time
 
 
-def resuming_fault(state: AggregateState, where: str) -> SharkError:
+def resuming_error(state: AggregateState, where: str) -> SharkError:
     name = shown_name(resumed(state)[0].call.function)
-    return refused(f"{name}, an aggregate without merge, {where}", RECOMPUTE)
+    return unsupported(f"{name}, an aggregate without merge, {where}", RECOMPUTE)
 
 
 def _value(key: Alias | ColumnRef) -> Expr:

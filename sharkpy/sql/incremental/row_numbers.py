@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 from sharkpy.plan.expr import AggregateCall, Call, Cast, Literal, WindowCall
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Window
-from sharkpy.sql.incremental.state import Kept, NewColumn
+from sharkpy.sql.incremental.state import NewColumn, StoredState
 from sharkpy.values.types import BIGINT, Field, Schema
 
 
@@ -32,16 +32,16 @@ class NumRows:
     def schema(self) -> Schema:
         return Schema((Field("num_rows", BIGINT),))
 
-    def delta(self, _kept: Kept) -> LogicalPlan:
+    def delta(self, _kept: StoredState) -> LogicalPlan:
         call = AggregateCall("count", (), BIGINT)
         return Aggregate(self.rows, (), (self.new_column("num_rows", BIGINT).holding(call),))
 
-    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         total = self.fold(rows, kept)
         number = Call("coalesce", (total.output[0], Literal(0, BIGINT)), BIGINT)
         return Project(total, (self.new_column("num_rows", BIGINT).holding(number),))
 
-    def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, _kept: StoredState) -> LogicalPlan:
         call = AggregateCall("sum", rows.output[:1], BIGINT)
         return Aggregate(rows, (), (self.new_column("num_rows", BIGINT).holding(call),))
 
@@ -61,7 +61,7 @@ class RowNumbers:
     node: Window
     place: int
 
-    def added(self, window: LogicalPlan, kept: Kept, new_column: NewColumn) -> LogicalPlan:
+    def added(self, window: LogicalPlan, kept: StoredState, new_column: NewColumn) -> LogicalPlan:
         """Rows that an epoch adds. `window` is the Window over only the epoch's own rows."""
         (rows,), (item,) = window.children, self.node.windows
         own, before = new_column(item.name, BIGINT), kept(self.place)

@@ -1,6 +1,7 @@
 """Window functions over all rows before a row, for streams.
 
 The totals of each partition are kept. An epoch continues from a row with the totals, which sorts before its own rows.
+`rank` and `avg` are computed from counts and sums, which can be resumed.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from sharkpy.plan.expr import (
 from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Union, Window
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state
 from sharkpy.sql.incremental.state import NewColumn
-from sharkpy.sql.incremental.stream_join import apart
-from sharkpy.values.types import BIGINT, BOOLEAN, INT, DecimalType
+from sharkpy.sql.incremental.stream_join import with_new_ids
+from sharkpy.sql.incremental.watermarks import has_watermark
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, MAX_PRECISION, DataType, DecimalType
 
 _EARLIER = WindowFrame("ROWS", None, 0)
 _ONE = Literal(1, BIGINT)
@@ -35,7 +37,7 @@ _Made: TypeAlias = tuple[Expr, AggregateCall, str, WindowFrame | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningFunction:
     """A window function over all rows before its own, expressed as `function` over a value of each row.
 
     A row with the `total` of earlier rows may take the place of these rows.
@@ -63,7 +65,7 @@ class Running:
         return WindowCall(self.function, (value,), partition_by, keys, self.frame, self.total.dtype)
 
 
-def running_of(item: Alias, first: ColumnRef) -> Running | None:
+def running_function(item: Alias, first: ColumnRef) -> RunningFunction | None:
     """A window function over all rows before its own that can be resumed; None for any other one.
 
     `first` is the number of a row among the rows with its time, for functions that count times.
@@ -75,7 +77,7 @@ def running_of(item: Alias, first: ColumnRef) -> Running | None:
     if not is_number and not (call.frame is None or (call.frame.start is None and call.frame.end == 0)):
         return None
     made = _made(call, first)
-    return None if made is None else Running(item, *made)
+    return None if made is None else RunningFunction(item, *made)
 
 
 def _made(call: WindowCall, first: ColumnRef) -> _Made | None:
@@ -109,7 +111,7 @@ def _counted(args: tuple[Expr, ...]) -> Expr:
 
 
 def totals_state(
-    rows: LogicalPlan, found: tuple[Running, ...], partition_by: tuple[Expr, ...], new_column: NewColumn
+    rows: LogicalPlan, found: tuple[RunningFunction, ...], partition_by: tuple[Expr, ...], new_column: NewColumn
 ) -> AggregateState:
     """State of the totals of functions over `rows`, for each partition."""
     groups = tuple(new_column("partition", expr.dtype).holding(expr) for expr in partition_by)
@@ -119,7 +121,7 @@ def totals_state(
     return aggregate_state(Aggregate(rows, groups, totals), new_column)
 
 
-def _counts_rows(found: tuple[Running, ...], partition_by: tuple[Expr, ...]) -> bool:
+def _counts_rows(found: tuple[RunningFunction, ...], partition_by: tuple[Expr, ...]) -> bool:
     """Return whether totals of no rows, which exist without partitions, have to be recognized."""
     return not partition_by and any(one.function == "first_value" for one in found)
 
@@ -128,7 +130,7 @@ def with_running(
     rows: LogicalPlan,
     order: tuple[ColumnRef, ColumnRef],
     totals: LogicalPlan,
-    found: tuple[Running, ...],
+    found: tuple[RunningFunction, ...],
     partition_by: tuple[Expr, ...],
     new_column: NewColumn,
 ) -> tuple[LogicalPlan, dict[int, Expr]]:
@@ -148,7 +150,7 @@ def with_running(
     own = Project(rows, (*columns, *(column.holding(expr) for column, expr in computed)))
     nothing = [new_column(column.name, column.dtype).holding(Literal(None, column.dtype)) for column in columns]
     before = Project(totals, (*nothing, *totals.output))
-    both = Union((apart(own, new_column), before), (*columns, *keys, *values))
+    both = Union((with_new_ids(own, new_column), before), (*columns, *keys, *values))
     made = [new_column(one.item.name, one.total.dtype) for one in found]
     calls = [one.call(value, keys, order) for one, value in zip(found, values, strict=True)]
     windowed = Window(both, tuple(column.holding(call) for column, call in zip(made, calls, strict=True)))
@@ -160,3 +162,74 @@ def with_running(
 
 def _as(column: ColumnRef, item: Alias) -> Expr:
     return column if column.dtype == item.expr.dtype else Cast(column, item.expr.dtype)
+
+
+_TOTAL_DIGITS, _NUMBER_DIGITS = 10, 19
+"""Digits that the total of DECIMALs has more than its values, and digits of a number of rows."""
+_UP_TO, _PEERS = WindowFrame("RANGE", None, 0), WindowFrame("RANGE", 0, 0)
+
+
+def with_resumable_functions(query: LogicalPlan, new_column: NewColumn) -> LogicalPlan:
+    """Rewrite `rank`, and `avg` over all rows before, as expressions over counts and sums.
+
+    This applies to functions in the order of a time with a WATERMARK.
+    """
+    return query.transform_up(lambda node: _divided(node, new_column) if isinstance(node, Window) else node)
+
+
+def _divided(window: Window, new_column: NewColumn) -> LogicalPlan:
+    items, values = list[Alias](), dict[int, Expr]()
+    for item in window.windows:
+        call = item.expr
+        found = _parts(call, window, new_column) if isinstance(call, WindowCall) else None
+        if found is None:
+            items.append(item)
+        else:
+            parts, values[item.column_id] = found
+            items += parts
+    if not values:
+        return window
+    own = (
+        Alias(values[item.column_id], item.column_id, item.name) if item.column_id in values else item.ref
+        for item in window.windows
+    )
+    return Project(Window(window.child, tuple(items)), (*window.child.output, *own))
+
+
+def _parts(call: WindowCall, window: Window, new_column: NewColumn) -> tuple[list[Alias], Expr] | None:
+    """The functions from which a function is computed, and the expression; None if it stays unchanged."""
+    match call.order_by:
+        case (SortKey(ColumnRef() as time, ascending=True),) if has_watermark(time, window.child):
+            pass
+        case _:
+            return None
+    is_running = call.frame is None or (call.frame.start is None and call.frame.end == 0)
+    match call.function, call.args:
+        case "rank", ():
+            up_to, peers = (_count_over(call, (), frame, new_column) for frame in (_UP_TO, _PEERS))
+            before = Call("subtract", (up_to.ref, peers.ref), BIGINT)
+            return [up_to, peers], Cast(Call("add", (before, Literal(1, BIGINT)), BIGINT), INT)
+        case "avg", (arg,) if is_running and not (call.distinct or call.ignore_nulls):
+            return _average(call, arg, new_column)
+    return None
+
+
+def _average(call: WindowCall, arg: Expr, new_column: NewColumn) -> tuple[list[Alias], Expr] | None:
+    """A total divided by a number of values; None if the total of DECIMALs may be too long to resume from it."""
+    of_total: DataType = DOUBLE
+    of_number: DataType = DOUBLE
+    match arg.dtype:
+        case DecimalType(precision, scale) if precision + _TOTAL_DIGITS < MAX_PRECISION:
+            of_total, of_number = DecimalType(precision + _TOTAL_DIGITS, scale), DecimalType(_NUMBER_DIGITS, 0)
+        case _ if call.dtype != DOUBLE:
+            return None
+    value = Cast(arg, DOUBLE) if of_total == DOUBLE != arg.dtype else arg
+    total = WindowCall("sum", (value,), call.partition_by, call.order_by, call.frame, of_total)
+    both = new_column("total", of_total).holding(total), _count_over(call, (arg,), call.frame, new_column)
+    return list(both), Call("divide", (both[0].ref, Cast(both[1].ref, of_number)), call.dtype)
+
+
+def _count_over(call: WindowCall, args: tuple[Expr, ...], frame: WindowFrame | None, new_column: NewColumn) -> Alias:
+    """The count over a frame of the same window."""
+    counted = WindowCall("count", args, call.partition_by, call.order_by, frame, BIGINT)
+    return new_column("number", BIGINT).holding(counted)

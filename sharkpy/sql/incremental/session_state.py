@@ -12,10 +12,10 @@ from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan,
 from sharkpy.plan.references import column_ids
 from sharkpy.plan.session_windows import SessionWindows, in_session_windows, session_windows_of, time_after
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, label_of
-from sharkpy.sql.incremental.closing import Closing, is_null
-from sharkpy.sql.incremental.panes import pane_begin
-from sharkpy.sql.incremental.resumed_state import resumed, resuming_fault
-from sharkpy.sql.incremental.state import EpochState, Kept, NewColumn
+from sharkpy.sql.incremental.closed_windows import ClosingWatermark, is_null
+from sharkpy.sql.incremental.resumed_state import resumed, resuming_error
+from sharkpy.sql.incremental.state import EpochState, NewColumn, StoredState
+from sharkpy.sql.incremental.time_windows import pane_begin
 from sharkpy.values.types import BOOLEAN, TIMESTAMP, Schema
 
 
@@ -41,10 +41,10 @@ class SessionState:
     schema: Schema
     new_column: NewColumn
 
-    def delta(self, kept: Kept) -> LogicalPlan:
+    def delta(self, kept: StoredState) -> LogicalPlan:
         return _without(self.place, self.paned.delta(kept))
 
-    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         found = self._read(rows, kept)
         if self.closing is not None:
             mark = self.new_column("watermark", TIMESTAMP)
@@ -52,7 +52,7 @@ class SessionState:
             found = Filter(self.closing.beside(found, kept, mark), is_closed)
         return Project(found, self.node.output)
 
-    def closed_within(self, rows: LogicalPlan, spans: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def closed_within(self, rows: LogicalPlan, spans: LogicalPlan, kept: StoredState) -> LogicalPlan:
         """The operator's rows of sessions that were closed within one of the spans."""
         found = self._read(rows, kept)
         (after, until), end = spans.output, self._end(found)
@@ -65,7 +65,7 @@ class SessionState:
         spans = self.closing.moved(epoch, self.new_column)
         return self.closed_within(epoch.after.rows(place), spans, epoch.after)
 
-    def late_rows(self, kept: Kept) -> LogicalPlan | None:
+    def late_rows(self, kept: StoredState) -> LogicalPlan | None:
         """Rows of an epoch that are older than the watermark; None if no row can be late."""
         found, rows = self.paned.late_rows(kept), self.sessions.rows
         # The projection above the input rows computes the groups.
@@ -75,7 +75,7 @@ class SessionState:
         """A row with the number of late rows. The state must have `closing`."""
         return self.paned.num_late(rows)
 
-    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         closing = self.closing
         if closing is None or closing.gives is None or not kept.is_first:
             return self._folded(rows, kept)
@@ -86,7 +86,7 @@ class SessionState:
         return closing.with_late(live, rows, self._num_groups, self.new_column)
 
     @property
-    def closing(self) -> Closing | None:
+    def closing(self) -> ClosingWatermark | None:
         return self.paned.closing
 
     @property
@@ -98,11 +98,11 @@ class SessionState:
     def growth(self) -> str | None:
         return self.numbered.growth
 
-    def _read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def _read(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         """The sessions of rows in time. The last two columns are the first and the last time of each session."""
         return self.numbered.read(self._with_numbers(self._in_time(rows)), kept)
 
-    def _folded(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def _folded(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         return _without(self.place, self.numbered.fold(self._with_numbers(rows), kept))
 
     def _in_time(self, rows: LogicalPlan) -> LogicalPlan:
@@ -146,7 +146,7 @@ def session_state(
     new_column: NewColumn,
     *,
     is_bounded: bool,
-    closing: Closing | None = None,
+    closing: ClosingWatermark | None = None,
 ) -> SessionState:
     """Build the state for an Aggregate by sessions over the rows of epochs.
 
@@ -160,7 +160,7 @@ def session_state(
     timed = replace(node, aggregates=(*node.aggregates, *added))
     numbered = aggregate_state(timed, new_column, is_bounded=is_bounded, closing=closing)
     if resumed(numbered):
-        raise resuming_fault(numbered, "of sessions")
+        raise resuming_error(numbered, "of sessions")
     place = node.groups.index(sessions.number)
     pane = new_column(sessions.number.name, TIMESTAMP).holding(pane_begin(sessions.first, sessions.gap))
     groups = (*node.groups[:place], pane, *node.groups[place + 1 :])

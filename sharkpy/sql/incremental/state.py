@@ -15,7 +15,7 @@ NewColumn = Callable[[str, DataType], ColumnRef]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredState:
     """The state, read by the places of its parts. An epoch reads it as it was before the epoch."""
 
     read: Callable[[int], LogicalPlan]
@@ -37,8 +37,8 @@ class EpochState:
     """
 
     emit: EmitMode
-    before: Kept
-    after: Kept
+    before: StoredState
+    after: StoredState
     added: Callable[[int], LogicalPlan]
     """Rows that the epoch computes for a part, also if the part is emitted and not stored."""
 
@@ -53,13 +53,13 @@ class StatePart(Protocol):
     def schema(self) -> Schema:
         """Columns of the state, with names that are unique in it."""
 
-    def delta(self, kept: Kept, /) -> LogicalPlan:
+    def delta(self, kept: StoredState, /) -> LogicalPlan:
         """Rows that an epoch adds, computed from its input, with the columns of `schema`."""
 
-    def read(self, rows: LogicalPlan, kept: Kept, /) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, kept: StoredState, /) -> LogicalPlan:
         """The operator's rows, under its own column ids, computed from rows of the state."""
 
-    def fold(self, rows: LogicalPlan, kept: Kept, /) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, kept: StoredState, /) -> LogicalPlan:
         """Fewer rows of the state that are equivalent to `rows`. `kept` reads only the folded rows."""
 
     @property
@@ -71,7 +71,7 @@ class StatePart(Protocol):
         """Text that says why the state grows with the streams; None if it is bounded."""
 
 
-class GivingPart(Protocol):
+class EmittingPart(Protocol):
     """Part that emits rows to a sink or an insert."""
 
     def given(self, place: int, epoch: EpochState, /) -> LogicalPlan:
@@ -99,14 +99,16 @@ def schema_of(columns: Sequence[ColumnRef]) -> Schema:
     return Schema(tuple(Field(names.take(column.name), column.dtype) for column in columns))
 
 
-def as_state(rows: LogicalPlan, columns: Sequence[ColumnRef], schema: Schema, new_column: NewColumn) -> LogicalPlan:
+def to_state_columns(
+    rows: LogicalPlan, columns: Sequence[ColumnRef], schema: Schema, new_column: NewColumn
+) -> LogicalPlan:
     """Project columns of rows to the columns of a state, with new ids."""
     made = [new_column(field.name, field.dtype) for field in schema]
     pairs = zip(columns, made, strict=True)
     return Project(rows, tuple(one.holding(column) for column, one in pairs))
 
 
-def under(columns: Sequence[ColumnRef], rows: LogicalPlan) -> LogicalPlan:
+def with_ids_of(columns: Sequence[ColumnRef], rows: LogicalPlan) -> LogicalPlan:
     """Rows with the ids and names of `columns`."""
     pairs = zip(columns, rows.output, strict=True)
     return Project(rows, tuple(column.holding(given) for column, given in pairs))

@@ -1,37 +1,46 @@
-"""Collection of the parts of a query's state. Joins of streams and row numbers add further parts."""
+"""Collection of the parts of a query's state, with parts for joins of streams, row numbers and watermarks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sharkpy.catalog.continuous_query import EmitMode
-from sharkpy.plan.logical import LEFT_ONLY_JOINS, Join, JoinKind, LogicalPlan, Project, Window
+from sharkpy.plan.expr import Literal
+from sharkpy.plan.logical import LEFT_ONLY_JOINS, Join, JoinKind, LogicalPlan, Project, Scan, Window
 from sharkpy.sql.context import Context
-from sharkpy.sql.incremental.arrival import arrived
-from sharkpy.sql.incremental.changing import changing
 from sharkpy.sql.incremental.divided_query import DividedQuery
-from sharkpy.sql.incremental.expiring_rows import ExpiringRows
-from sharkpy.sql.incremental.kept_rows import all_rows
+from sharkpy.sql.incremental.expiring_rows import ExpiringRows, time_bounds, with_arrival_marks
 from sharkpy.sql.incremental.outer_join import (
     OUTER_JOINS,
-    End,
     MatchedRows,
+    MatchEnd,
     OuterJoinState,
     SemiJoinState,
-    WithoutMatch,
+    UnmatchedRows,
 )
 from sharkpy.sql.incremental.row_numbers import NumRows, RowNumbers
+from sharkpy.sql.incremental.row_state import all_rows_state
 from sharkpy.sql.incremental.row_wise import (
     Streams,
+    changing_rows,
     has_subqueries,
     is_counted,
-    queries_in,
-    refused,
+    subqueries_in,
+    unsupported,
     varying_function,
 )
 from sharkpy.sql.incremental.state import StatePart
-from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, stream_joins
-from sharkpy.sql.incremental.time_bounds import time_bounds
-from sharkpy.sql.incremental.watermark_parts import WatermarkParts, stream_scans
-from sharkpy.sql.incremental.watermarks import has_watermark
+from sharkpy.sql.incremental.stream_join import JOIN_GROWTH, StreamJoin, stream_joins
+from sharkpy.sql.incremental.watermarks import (
+    ActiveStream,
+    ActiveWatermark,
+    StreamArrivals,
+    StreamWatermark,
+    Watermarks,
+    has_watermark,
+    stream_watermark,
+)
+from sharkpy.values.types import TIMESTAMP
 
 
 class StateParts:
@@ -50,7 +59,7 @@ class StateParts:
         self._is_bounding = is_bounding
         self._expires = expires
         self.parts = list[tuple[LogicalPlan, StatePart]]()
-        self.unkept = set[int]()
+        self.unstored = set[int]()
         """Places of parts whose rows are emitted and not stored."""
         self.joins = list[StreamJoin]()
         self.numbers = dict[int, RowNumbers]()
@@ -59,13 +68,13 @@ class StateParts:
 
     def of(self, query: LogicalPlan) -> DividedQuery:
         """Divide the query into these parts."""
-        numbers, unkept = list(self.numbers.values()), frozenset(self.unkept)
-        return DividedQuery(query, self.parts, self.joins, numbers, self._new_column, unkept)
+        numbers, unstored = list(self.numbers.values()), frozenset(self.unstored)
+        return DividedQuery(query, self.parts, self.joins, numbers, self._new_column, unstored)
 
     def give_only(self) -> None:
         """Emit the rows of the next part without storing them, if the query is of an insert or sink."""
         if self._gives is not None:
-            self.unkept.add(len(self.parts))
+            self.unstored.add(len(self.parts))
 
     def add(self, node: LogicalPlan, part: StatePart, rows: LogicalPlan) -> None:
         self.parts.append((node, part))
@@ -74,8 +83,8 @@ class StateParts:
         for window in filter(is_counted, rows.walk()):
             if not self._streams.below(window):
                 continue
-            if has_subqueries(rows) or any(True for _ in queries_in(node)):
-                raise refused("a subquery together with row_number() OVER () of a stream")
+            if has_subqueries(rows) or any(True for _ in subqueries_in(node)):
+                raise unsupported("a subquery together with row_number() OVER () of a stream")
             self.place_of_number(window)
 
     def place_of_number(self, window: Window) -> int:
@@ -101,7 +110,7 @@ class StateParts:
         Rows of the other side match rows whose time is at most `reach` before theirs. `are_both`: the other side has a
         reach, too, so the watermark of this side is stored.
         """
-        rows = all_rows(side, "rows of a side of a join", OF_JOINS, self._new_column)
+        rows = all_rows_state(side, "rows of a side of a join", JOIN_GROWTH, self._new_column)
         scans = [stream_scans(one) for one in (side, other)]
         # The rows of a join may have old times.
         if reach is None or any(len(one) > 1 for one in scans):
@@ -116,17 +125,17 @@ class StateParts:
         """Add the parts of an outer, semi or anti join of streams."""
         bounds = self._bounds_of(node)
         if self._is_bounding and bounds is None:
-            raise changing(self._gives)
+            raise changing_rows(self._gives)
         left, right = node.children
         if bounds is not None:
             marks = tuple(dict.fromkeys(bound.watermark for bound in bounds))
             numbers = [self.marks.num_rows(stream_scans(side)[0]) if len(marks) > 1 else None for side in node.children]
             sides = zip(node.children, numbers, strict=True)
-            left, right = (arrived(side, marks, number, self._new_column) for side, number in sides)
+            left, right = (with_arrival_marks(side, marks, number, self._new_column) for side, number in sides)
         inner = Join(left, right, JoinKind.INNER, node.condition, node.hint)
         # Each side computes by itself whether its rows have a match.
         if node.condition is not None and (name := varying_function(node.condition.walk())) is not None:
-            raise refused(f"{name} in the condition of an outer join of two streams")
+            raise unsupported(f"{name} in the condition of an outer join of two streams")
         found = stream_joins(inner, self._streams)
         has_match, is_given = node.kind is JoinKind.SEMI, self._gives is not None
         of_left, of_right = (
@@ -140,9 +149,9 @@ class StateParts:
             has_left, has_right = OUTER_JOINS[node.kind]
             place = len(self.parts) + 1
             places = (place, place + has_left)
-            joined = all_rows(Project(inner, node.output), "rows of a join", None, self._new_column)
+            joined = all_rows_state(Project(inner, node.output), "rows of a join", None, self._new_column)
             left_alone, right_alone = (
-                WithoutMatch(at, rows, end) if has else None
+                UnmatchedRows(at, rows, end) if has else None
                 for has, at, rows, end in zip((has_left, has_right), places, (of_left, of_right), ends, strict=True)
             )
             self.give_only()
@@ -152,7 +161,7 @@ class StateParts:
         for join in found:
             self._add_sides(join, expires=bounds is not None)
 
-    def _bounds_of(self, node: Join) -> tuple[End, End] | None:
+    def _bounds_of(self, node: Join) -> tuple[MatchEnd, MatchEnd] | None:
         """When rows of both sides of an outer join find no match any more; None if unknown, or if nothing expires."""
         if not self._expires:
             return None
@@ -165,4 +174,85 @@ class StateParts:
         )
         (of_left,), (of_right,) = scans
         after_right, after_left = self.marks.of_other(of_right, of_left), self.marks.of_other(of_left, of_right)
-        return End(left, most, after_right), End(right, -least, after_left)
+        return MatchEnd(left, most, after_right), MatchEnd(right, -least, after_left)
+
+
+class WatermarkParts:
+    """Builder that adds the parts with watermarks to the parts of a query."""
+
+    def __init__(self, parts: list[tuple[LogicalPlan, StatePart]], context: Context) -> None:
+        self._parts = parts
+        self._context = context
+        self._of_streams: dict[str, tuple[int, StreamWatermark]] = {}
+        self._active: dict[frozenset[str], tuple[int, ActiveWatermark]] = {}
+
+    def of_stream(self, scan: Scan) -> int:
+        """Place of the part with the watermark of a stream."""
+        return self._of_stream(scan)[0]
+
+    def num_rows(self, scan: Scan) -> int:
+        """Add a part with the number of rows of a stream that have arrived. Return its place."""
+        times = stream_watermark(scan, self._context).times
+        return self._add(scan, NumRows(times, self._context.column))
+
+    def of_other(self, scan: Scan, waiting: Scan) -> int:
+        """Place of the part with the watermark of a stream for which rows of another stream wait.
+
+        If the stream may be idle, this is the watermark of both.
+        """
+        streams = {one.table.table_id: one for one in (scan, waiting)}
+        watermark = scan.table.watermark
+        if len(streams) == 1 or watermark is None or watermark.idle is None:
+            return self.of_stream(scan)
+        marks = ((stream, one.table.watermark) for stream, one in streams.items())
+        idle = {stream: mark.idle for stream, mark in marks if mark is not None and mark.idle is not None}
+        return self._of_active(list(streams.values()), idle)[0]
+
+    def of_rows(self, rows: LogicalPlan, what: str) -> Watermarks:
+        """The watermarks of the streams that some rows come from.
+
+        Raise UnsupportedError if a stream has none. `what` names the feature that needs it.
+        """
+        scans = {scan.table.table_id: scan for scan in stream_scans(rows)}
+        idle = dict[str, int]()
+        for stream, scan in scans.items():
+            watermark = scan.table.watermark
+            if watermark is None:
+                raise unsupported(f"{what} over {scan.table.qualified_name}, which has no WATERMARK,")
+            if watermark.idle is not None:
+                idle[stream] = watermark.idle
+        found = tuple(map(self._of_stream, scans.values()))
+        parts = (self._of_active(list(scans.values()), idle),) if idle and len(scans) > 1 else found
+        return Watermarks(parts, self._context.column)
+
+    def _of_stream(self, scan: Scan) -> tuple[int, StreamWatermark]:
+        stream = scan.table.table_id
+        if stream not in self._of_streams:
+            part = stream_watermark(scan, self._context)
+            self._of_streams[stream] = self._add(scan, part), part
+        return self._of_streams[stream]
+
+    def _of_active(self, scans: Sequence[Scan], idle: dict[str, int]) -> tuple[int, ActiveWatermark]:
+        """The watermark of several streams. `idle` has the microseconds after which some of them are idle."""
+        known = frozenset(scan.table.table_id for scan in scans)
+        if known not in self._active:
+            now = Literal(self._context.utc_now, TIMESTAMP)
+            streams = list[ActiveStream]()
+            for scan in scans:
+                place, watermark = self._of_stream(scan)
+                if (time := idle.get(scan.table.table_id)) is None:
+                    streams.append(ActiveStream(place, watermark))
+                    continue
+                arrivals = StreamArrivals(stream_watermark(scan, self._context), now, self._context.column)
+                streams.append(ActiveStream(place, watermark, (self._add(scan, arrivals), arrivals), time))
+            part = ActiveWatermark(len(self._parts), tuple(streams), now, self._context.column)
+            self._active[known] = self._add(scans[0], part), part
+        return self._active[known]
+
+    def _add(self, node: LogicalPlan, part: StatePart) -> int:
+        self._parts.append((node, part))
+        return len(self._parts) - 1
+
+
+def stream_scans(plan: LogicalPlan) -> list[Scan]:
+    return [node for node in plan.walk() if isinstance(node, Scan) and node.table.is_stream]

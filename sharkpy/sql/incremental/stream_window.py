@@ -9,17 +9,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, WindowFrame, disjunction
+from sharkpy.base.errors import SharkError
+from sharkpy.plan.expr import (
+    Alias,
+    Call,
+    ColumnRef,
+    Expr,
+    FrameBound,
+    FrameInterval,
+    Literal,
+    SortKey,
+    WindowCall,
+    WindowFrame,
+    disjunction,
+)
 from sharkpy.plan.logical import Filter, LogicalPlan, Project, Union, Window
 from sharkpy.plan.session_windows import time_after
-from sharkpy.sql.incremental.idle_streams import NEVER
-from sharkpy.sql.incremental.kept_rows import shown
-from sharkpy.sql.incremental.look_back import LookBack
-from sharkpy.sql.incremental.running_totals import with_running
-from sharkpy.sql.incremental.state import Kept, NewColumn, as_state
-from sharkpy.sql.incremental.stream_join import apart
-from sharkpy.sql.incremental.watermarks import Watermarks
-from sharkpy.values.types import BOOLEAN, INT, TIMESTAMP, Schema
+from sharkpy.sql.incremental.row_state import key_text
+from sharkpy.sql.incremental.row_wise import RECOMPUTE, unsupported
+from sharkpy.sql.incremental.running_totals import RunningFunction, running_function, with_running
+from sharkpy.sql.incremental.state import NewColumn, StoredState, to_state_columns
+from sharkpy.sql.incremental.stream_join import with_new_ids
+from sharkpy.sql.incremental.watermarks import NEVER, Watermarks, has_watermark
+from sharkpy.udf import registry
+from sharkpy.udf.user.function import shown_name
+from sharkpy.values.types import BOOLEAN, INT, INTERVAL_DAY_TIME, TIMESTAMP, Schema
 
 _PEERS = WindowFrame("RANGE", 0, 0)
 _NEW, _WAITING, _LAST = range(3)
@@ -52,7 +66,7 @@ class StreamWindow:
     @property
     def partition(self) -> str:
         """Partition keys of functions that look back by rows or over all rows, as text."""
-        return ", ".join(map(shown, self.back.partition_by))
+        return ", ".join(map(key_text, self.back.partition_by))
 
     @property
     def columns(self) -> tuple[ColumnRef, ...]:
@@ -60,9 +74,9 @@ class StreamWindow:
 
     def new_rows(self) -> LogicalPlan:
         """Rows of an epoch, with new column ids."""
-        return apart(self.node.child, self.new_column)
+        return with_new_ids(self.node.child, self.new_column)
 
-    def beside_mark(self, rows: LogicalPlan, kept: Kept) -> tuple[LogicalPlan, ColumnRef]:
+    def beside_mark(self, rows: LogicalPlan, kept: StoredState) -> tuple[LogicalPlan, ColumnRef]:
         """Append the stored watermark to rows. Return the rows and the new column."""
         mark = self._new_mark()
         return self.marks.beside(rows, kept, mark), mark
@@ -74,7 +88,7 @@ class StreamWindow:
         """Latest watermark at which waiting rows still look back to a row with this time."""
         return time_after(time, self.back.microseconds + self.back.ahead)
 
-    def passed(self, kept: Kept) -> LogicalPlan:
+    def passed(self, kept: StoredState) -> LogicalPlan:
         """The rows of the Window that an epoch's watermark passes."""
         rows, before, after = self._looked_at(kept, with_last=True)
         if self.totals is None:
@@ -96,7 +110,7 @@ class StreamWindow:
         )
         return Project(passed, (*self.columns, *items))
 
-    def passing(self, kept: Kept) -> LogicalPlan:
+    def passing(self, kept: StoredState) -> LogicalPlan:
         """Rows that an epoch's watermark passes, without the functions; see `passed`.
 
         If functions count times, the rows have the column `first`.
@@ -104,14 +118,14 @@ class StreamWindow:
         rows, before, after = self._looked_at(kept, with_last=self.back.rows_ahead > 0)
         return self._numbered(self._passing(rows, before, after, self.columns))
 
-    def left_behind(self, kept: Kept) -> LogicalPlan:
+    def left_behind(self, kept: StoredState) -> LogicalPlan:
         """Rows whose time an epoch's watermark passes, also if they wait for rows that follow them."""
         rows, before, after = self._looked_at(kept, with_last=False)
         return _between(rows, self._until(rows), before, after, self.columns)
 
     def as_state(self, rows: LogicalPlan, schema: Schema) -> LogicalPlan:
         """Project rows to the columns of a part of the state, with new ids."""
-        return apart(as_state(rows, rows.output, schema, self.new_column), self.new_column)
+        return with_new_ids(to_state_columns(rows, rows.output, schema, self.new_column), self.new_column)
 
     def _passing(
         self, rows: LogicalPlan, before: ColumnRef, after: ColumnRef, columns: Sequence[ColumnRef]
@@ -144,7 +158,7 @@ class StreamWindow:
         call = WindowCall("row_number", (), (*self.back.partition_by, time), (SortKey(time),), None, INT)
         return Window(rows, (self.first.holding(call),))
 
-    def _looked_at(self, kept: Kept, *, with_last: bool) -> tuple[LogicalPlan, ColumnRef, ColumnRef]:
+    def _looked_at(self, kept: StoredState, *, with_last: bool) -> tuple[LogicalPlan, ColumnRef, ColumnRef]:
         """Rows that wait, are new, or are looked back to, under the ids of the Window's child.
 
         Also return the appended columns with the watermarks before and after the epoch.
@@ -201,3 +215,117 @@ def is_from(time: Expr, mark: ColumnRef) -> Expr:
     """Condition that a time is not before a watermark, if there is one yet."""
     is_first = Call("and", (Call("is_null", (mark,), BOOLEAN), Call("is_not_null", (time,), BOOLEAN)), BOOLEAN)
     return Call("or", (Call("ge", (time, mark), BOOLEAN), is_first), BOOLEAN)
+
+
+APPEND_HINT = (
+    "EMIT APPEND gives window functions with a bounded range back and ahead, in the order of a time with a WATERMARK"
+)
+_BOUNDED = (
+    "lag, lead, frames as ROWS between two numbers, or RANGE between two intervals, and row_number, rank, dense_rank, "
+    f"count, sum, avg, min, max and first_value over all rows before can go on; {RECOMPUTE}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LookBack:
+    """How far the functions of a Window look back and ahead."""
+
+    time: int
+    """Place of the time column by which they are ordered."""
+    rows: int
+    """Number of rows before a row, in its partition."""
+    microseconds: int
+    """Time before a row."""
+    ahead: int
+    """Time after a row, in microseconds. The row is emitted when the watermark has passed that time."""
+    rows_ahead: int
+    """Number of rows after a row, in its partition. The row is emitted when the watermark has passed them."""
+    running: tuple[RunningFunction, ...]
+    """Functions over all rows before a row."""
+    partition_by: tuple[Expr, ...]
+    """Partition of functions that look back by rows or over all rows.
+
+    If a function looks ahead by rows, this is the partition of all functions.
+    """
+
+    @property
+    def by_rows(self) -> int:
+        """Number of rows to keep after the watermark has passed them, for functions that look back or ahead by rows."""
+        return self.rows + self.rows_ahead
+
+
+def look_back(window: Window, first: ColumnRef) -> LookBack:
+    """Compute how far the functions of a Window look.
+
+    `first`: see `running_of`. Raise UnsupportedError, which names the function, for a function in another order, or
+    over all rows after its own. The same holds for a function over all rows before it that cannot be resumed.
+    """
+    calls = [item.expr for item in window.windows if isinstance(item.expr, WindowCall)]
+    times = [_time(call, window) for call in calls]
+    if len(set(times)) > 1:
+        raise _refused(calls[-1], "in the order of another time")
+    running = tuple(found for item in window.windows if (found := running_function(item, first)) is not None)
+    at_all = [one.item.expr for one in running]
+    reaches = {call: (0, 0, 0, 0) if call in at_all else _reach(call) for call in calls}
+    most_rows, longest, ahead, rows_ahead = (max(some) for some in zip(*reaches.values(), strict=True))
+    if rows_ahead and (longest or ahead):
+        # A row that waits for later rows would need the rows around its time for as long.
+        by_time = next(call for call, (_, before, behind, _) in reaches.items() if before or behind)
+        raise _refused(by_time, "by time together with one that looks ahead by rows,")
+    keeping = [call for call in calls if call in at_all or reaches[call][0] or rows_ahead]
+    partitions = dict.fromkeys(call.partition_by for call in keeping)
+    if len(partitions) > 1:
+        raise _refused(calls[-1], "with another PARTITION BY")
+    return LookBack(times[0], most_rows, longest, ahead, rows_ahead, running, next(iter(partitions), ()))
+
+
+def _time(call: WindowCall, window: Window) -> int:
+    """Place of the time column by which a function is ordered."""
+    match call.order_by:
+        case (SortKey(ColumnRef() as key, ascending=True),) if has_watermark(key, window.child):
+            ids = [column.column_id for column in window.child.output]
+            return ids.index(key.column_id)
+    raise _refused(call, "that is not in the ascending order of a time with a WATERMARK")
+
+
+def _reach(call: WindowCall) -> tuple[int, int, int, int]:
+    """How far a function looks: rows back, microseconds back, microseconds ahead, rows ahead."""
+    if (offset := _offset(call)) is not None:
+        return (offset, 0, 0, 0) if call.function == "lag" else (0, 0, 0, offset)
+    row = registry.window(call.function)
+    if call.frame is None or (row is not None and not row.takes_frame):
+        raise _refused(call, "that looks at all rows before its own, or at others,")
+    match call.frame:
+        case WindowFrame("ROWS", int() as start, int() as end) if start <= end:
+            return max(0, -start), 0, 0, max(0, end)
+        case WindowFrame("RANGE", start, end):
+            first, last = _microseconds(start), _microseconds(end)
+            if first is not None and last is not None:
+                return 0, max(0, -first), max(0, last), 0
+    raise _refused(call, f"over {call.frame}")
+
+
+def _offset(call: WindowCall) -> int | None:
+    """Number of rows that `lag` or `lead` looks away; None for other calls."""
+    if call.function not in ("lag", "lead") or call.ignore_nulls:
+        return None
+    match call.args[1:2]:
+        case ():
+            return 1
+        case (Literal(int() as offset),) if offset >= 0:
+            return offset
+    return None
+
+
+def _microseconds(bound: FrameBound) -> int | None:
+    """Distance of a RANGE frame's bound from its row, negative before the row; None if it is not a fixed time."""
+    match bound:
+        case 0:
+            return 0
+        case FrameInterval(amount, dtype) if dtype == INTERVAL_DAY_TIME:
+            return amount
+    return None
+
+
+def _refused(call: WindowCall, which: str) -> SharkError:
+    return unsupported(f"{shown_name(call.function)}, a window function {which} over a stream", _BOUNDED)

@@ -12,9 +12,9 @@ from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, Sor
 from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Window
 from sharkpy.plan.references import substitute
 from sharkpy.sql.incremental.aggregate_state import AggregateState
-from sharkpy.sql.incremental.kept_rows import with_rows
-from sharkpy.sql.incremental.state import EpochState, Kept, schema_of, under
-from sharkpy.sql.incremental.stream_join import apart
+from sharkpy.sql.incremental.row_state import replace_rows
+from sharkpy.sql.incremental.state import EpochState, StoredState, schema_of, with_ids_of
+from sharkpy.sql.incremental.stream_join import with_new_ids
 from sharkpy.sql.incremental.stream_window import StreamWindow, is_from
 from sharkpy.values.types import BIGINT, BOOLEAN, INT, Field, Schema
 
@@ -34,18 +34,18 @@ class PassedRows:
     def schema(self) -> Schema:
         return schema_of(self.node.output)
 
-    def delta(self, kept: Kept) -> LogicalPlan:
-        rows = with_rows(self.node, self.window.node, self.window.passed(kept))
+    def delta(self, kept: StoredState) -> LogicalPlan:
+        rows = replace_rows(self.node, self.window.node, self.window.passed(kept))
         return self.window.as_state(rows, self.schema)
 
-    def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
-        return under(self.node.output, rows)
+    def read(self, rows: LogicalPlan, _kept: StoredState) -> LogicalPlan:
+        return with_ids_of(self.node.output, rows)
 
     def given(self, place: int, epoch: EpochState) -> LogicalPlan:
         """The rows that an epoch's watermark passes."""
         return self.read(epoch.added(place), epoch.before)
 
-    def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, _kept: StoredState) -> LogicalPlan:
         return rows
 
     @property
@@ -67,18 +67,18 @@ class WaitingRows:
     def schema(self) -> Schema:
         return schema_of(self.window.columns)
 
-    def delta(self, kept: Kept) -> LogicalPlan:
+    def delta(self, kept: StoredState) -> LogicalPlan:
         rows = self.window.new_rows()
         beside, mark = self.window.beside_mark(rows, kept)
         in_time = Filter(beside, is_from(self.window.time_of(rows.output), mark))
         return self.window.as_state(Project(in_time, rows.output), self.schema)
 
-    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         beside, mark = self.window.beside_mark(rows, kept)
         reached = self.window.reached(self.window.time_of(rows.output))
         return Project(Filter(beside, is_from(reached, mark)), rows.output)
 
-    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         """Fold rows that may still be needed.
 
         `kept` has the watermark of the folded rows, which is at most the watermark of all rows.
@@ -108,14 +108,14 @@ class LastRows:
     def schema(self) -> Schema:
         return schema_of(self.window.columns)
 
-    def delta(self, kept: Kept) -> LogicalPlan:
+    def delta(self, kept: StoredState) -> LogicalPlan:
         rows = self._last(self.window.left_behind(kept), self.window.columns)
         return self.window.as_state(rows, self.schema)
 
-    def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, _kept: StoredState) -> LogicalPlan:
         return self._last(rows, rows.output)
 
-    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         return self.read(rows, kept)
 
     @property
@@ -163,13 +163,13 @@ class RunningTotals:
     def schema(self) -> Schema:
         return self.states.schema
 
-    def delta(self, kept: Kept) -> LogicalPlan:
-        return apart(replace(self.states.added, child=self.window.passing(kept)), self.window.new_column)
+    def delta(self, kept: StoredState) -> LogicalPlan:
+        return with_new_ids(replace(self.states.added, child=self.window.passing(kept)), self.window.new_column)
 
-    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         return self.states.read(rows, kept)
 
-    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         return self.states.fold(rows, kept)
 
     @property
@@ -193,19 +193,19 @@ class NumLateRows:
     def schema(self) -> Schema:
         return Schema((Field("late", BIGINT),))
 
-    def delta(self, kept: Kept) -> LogicalPlan:
+    def delta(self, kept: StoredState) -> LogicalPlan:
         return self._aggregated(self.late_rows(kept), "count", ())
 
-    def late_rows(self, kept: Kept) -> LogicalPlan:
+    def late_rows(self, kept: StoredState) -> LogicalPlan:
         """Rows of an epoch that are older than the watermark."""
         rows = self.window.new_rows()
         beside, mark = self.window.beside_mark(rows, kept)
         return Project(Filter(beside, Call("lt", (self.window.time_of(rows.output), mark), BOOLEAN)), rows.output)
 
-    def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, _kept: StoredState) -> LogicalPlan:
         return self.num_late(rows)
 
-    def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, _kept: StoredState) -> LogicalPlan:
         return self.num_late(rows)
 
     def num_late(self, rows: LogicalPlan) -> LogicalPlan:

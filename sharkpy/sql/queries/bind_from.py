@@ -1,9 +1,9 @@
-"""Items of FROM (tables, views, CTEs, subqueries, VALUES), and lateral views over them."""
+"""Items of FROM: tables, views, CTEs, subqueries, VALUES."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,26 +25,31 @@ from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan, Values
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
-from sharkpy.sql.expressions.bind_function import argument_types, bind_arguments, literal_values, not_found
+from sharkpy.sql.expressions.bind_function import argument_types, bind_arguments, literal_values, unknown_function
 from sharkpy.sql.expressions.bind_macro import bind_table_macro
-from sharkpy.sql.expressions.coercion import cast, cast_all, unify
-from sharkpy.sql.expressions.function_names import called_macro, function_name, registry_name
+from sharkpy.sql.expressions.coercion import cast, cast_all, unify, with_minimal_literals
+from sharkpy.sql.expressions.literal_lists import cell_literal, rows_of
 from sharkpy.sql.grammar.file_readers import FILE_OPTIONS
+from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.grammar.parser import parse
 from sharkpy.sql.grammar.relation_parser import STATE
-from sharkpy.sql.incremental.check import division
+from sharkpy.sql.incremental.divide_query import divide_query
 from sharkpy.sql.incremental.divided_query import DividedQuery
-from sharkpy.sql.kept_names import note_database, note_table
+from sharkpy.sql.object_names import called_macro, function_name, note_database, note_table, registry_name
 from sharkpy.sql.queries.bind_cte import bind_cte
-from sharkpy.sql.queries.bind_files import described_files, named_files, relation_name
-from sharkpy.sql.queries.bind_lake_facts import lake_facts
-from sharkpy.sql.queries.bind_pivot import pivoted
+from sharkpy.sql.queries.bind_pivot import bind_pivots
 from sharkpy.sql.queries.bind_sample import sampled
-from sharkpy.sql.queries.bind_values import bind_values
-from sharkpy.sql.queries.bind_version import at_point, at_version
-from sharkpy.sql.queries.computed_columns import with_computed
-from sharkpy.sql.queries.generators import generated
-from sharkpy.sql.queries.view_output import view_output
+from sharkpy.sql.queries.bind_table import (
+    at_point,
+    at_version,
+    files_at_path,
+    files_with_options,
+    metadata_table,
+    relation_name,
+    with_computed_columns,
+)
+from sharkpy.sql.queries.bind_view import view_output
+from sharkpy.sql.queries.table_functions import generator_plan
 from sharkpy.sql.scope import Scope, relation_scope
 from sharkpy.udf import registry
 from sharkpy.values.types import ArrayType, DataType, StructType, has_null_type
@@ -68,7 +73,7 @@ def bind_relation(context: Context, node: exp.Expr, parent: Scope | None) -> Rel
     """Bind one item of FROM, without the joins that follow it."""
     relation = _bind_item(context, node, parent)
     if node.args.get("pivots"):
-        return Relation(*pivoted(context, relation.plan, relation.scope, node))
+        return Relation(*bind_pivots(context, relation.plan, relation.scope, node))
     return relation
 
 
@@ -96,7 +101,7 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
         return _bind_table_function(context, node, parent)
     if not context.budget.take_table():
         raise context.too_many_tables(node)
-    if node.args.get("db") and (facts := lake_facts(context, node)) is not None:
+    if node.args.get("db") and (facts := metadata_table(context, node)) is not None:
         if not node.args.get("catalog"):
             note_database(context, node)
         return _aliased(context, sampled(context, facts, node, None), node, parent, node.this.name.lower())
@@ -119,27 +124,27 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
     if table.qualified_name in context.views and context.kept is not None:
         raise _circular(context, table, node)
     if table.is_view:
-        plan = sampled(context, with_computed(context, bind_view(context, table, node), table), node, table)
+        plan = sampled(context, with_computed_columns(context, bind_view(context, table, node), table), node, table)
         return _aliased(context, plan, node, parent, name, table.database)
     if table.is_stream and (rows := _rows_of_state(context, table, node)) is not None:
-        rows = with_computed(context, rows, table)
+        rows = with_computed_columns(context, rows, table)
         return _aliased(context, sampled(context, rows, node, table), node, parent, name, table.database)
     read = scan(context, table)
     hidden = read.columns[len(table.schema) :]
-    shown = sampled(context, with_computed(context, read, table), node, table)
+    shown = sampled(context, with_computed_columns(context, read, table), node, table)
     return _aliased(context, shown, node, parent, relation_name(name), table.database, hidden)
 
 
 def _table_or_files(context: Context, database: str | None, name: str, node: exp.Expr) -> Table:
     """Return the table with a name, else the files at the path that is the name: parquet.`/data/x`, or 'x.csv'."""
-    if (described := described_files(context, database or "", node)) is not None:
+    if (described := files_with_options(context, database or "", node)) is not None:
         return described
     try:
         found = find_table(context, database or context.database, name, node)
         note_table(context, node, found, is_qualified=database is not None)
         return found
     except (TableNotFoundError, DatabaseNotFoundError):
-        files = named_files(context, database or "", node)
+        files = files_at_path(context, database or "", node)
         if files is None:
             raise
         return files
@@ -199,7 +204,7 @@ def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None)
         plan = bind_table_macro(binder, called, node.this)
         return _aliased(context, sampled(context, plan, node, None), node, parent, called.name)
     generator, columns = bind_generator(binder, node.this, ())
-    plan = generated(Values((), ((),)), generator, columns, False)
+    plan = generator_plan(Values((), ((),)), generator, columns, False)
     name = function_name(node.this) if isinstance(node.this, exp.Anonymous) else None
     return _aliased(context, sampled(context, plan, node, None), node, parent, name)
 
@@ -327,7 +332,7 @@ def divided_view(context: Context, table: Table, node: exp.Expr | None = None) -
 def _divided(context: Context, table: Table, query: LogicalPlan) -> tuple[DividedQuery, Table]:
     """The divided query of a continuous table, and the table with its state."""
     state = _state_of(context, table)
-    found = division(query, context, state.emit, expires=state.expires)
+    found = divide_query(query, context, state.emit, expires=state.expires)
     if found is None or found.schema.names != state.schema.names:
         message = f"the query of {table.qualified_name} has another state than when it was defined"
         raise context.error(message, None, sqlstate="55000")
@@ -411,7 +416,7 @@ def bind_lateral_view(context: Context, relation: Relation, node: exp.Expr) -> R
     name = alias.this.name.lower() if alias.this is not None else None
     binder = expr_binder.ExprBinder(context, relation.scope, expr_binder.LATERAL_VIEW)
     generator, columns = bind_generator(binder, node.this, names)
-    plan = generated(relation.plan, generator, columns, bool(node.args.get("outer")))
+    plan = generator_plan(relation.plan, generator, columns, bool(node.args.get("outer")))
     return Relation(plan, relation.scope + relation_scope(name, None, columns, None))
 
 
@@ -424,7 +429,7 @@ def bind_lateral(context: Context, node: exp.Expr, outer: Scope) -> Relation:
         binder = expr_binder.ExprBinder(context, outer, expr_binder.LATERAL_VIEW)
         generator, columns = bind_generator(binder, node.this, names)
         relation = alias.name.lower() or function_name(node.this)
-        plan = generated(Values((), ((),)), generator, columns, False)
+        plan = generator_plan(Values((), ((),)), generator, columns, False)
         return Relation(plan, relation_scope(relation, None, columns, outer.parent))
     context.only(node.this, "this")
     return _aliased(context, context.bind_query(node.this.this, context, outer), node, outer.parent)
@@ -443,7 +448,7 @@ def bind_generator(
     if row is None:
         if registry.scalar(known) or registry.aggregate(known):
             raise context.error(f"{function} is not a table function", node)
-        raise not_found(binder, known, node)
+        raise unknown_function(binder, known, node)
     args = bind_arguments(binder, node)
     if row.name == "stack":
         args, fields = _stack(context, args, node)
@@ -483,3 +488,42 @@ def _stack(
         cast_values[index::width] = unified
         fields.append((f"col{index}", unified[0].dtype))
     return (args[0], *cast_values), fields
+
+
+_MOST_VALUES = 200_000
+"""Maximum number of literals. DuckDB plans them in seconds, and cannot be cancelled during that time."""
+
+
+def _bound_rows(binder: expr_binder.ExprBinder, node: exp.Expr) -> Iterator[tuple[exp.Expr, Sequence[Expr]]]:
+    """Values of the rows of VALUES, each with its node."""
+    for row in node.expressions:
+        if isinstance(row, LiteralList):
+            for cells in rows_of(row.name):
+                yield row, [cell_literal(binder.context, cell, row) for cell in cells]
+        else:
+            items = row.expressions if isinstance(row, exp.Tuple) else [row]
+            yield row, [binder.bind(item) for item in items]
+
+
+def bind_values(context: Context, node: exp.Expr, parent: Scope | None) -> Values:
+    """Bind VALUES rows. Columns are col1, col2, … with the common type of their values."""
+    binder = expr_binder.ExprBinder(context, parent or Scope(()), expr_binder.VALUES)
+    rows: list[Sequence[Expr]] = []
+    for place, row in _bound_rows(binder, node):
+        rows.append(row)
+        if len(rows) * len(rows[0]) > _MOST_VALUES:
+            message = f"VALUES has more than {_MOST_VALUES:,} values"
+            raise context.error(message, place, hint="INSERT them into a table", sqlstate="54000")
+        if len(row) != len(rows[0]):
+            message = f"row {len(rows)} of VALUES has {len(row)} values, the first has {len(rows[0])}"
+            raise context.error(message, place, sqlstate="42811")
+    columns: list[ColumnRef] = []
+    unified: list[tuple[Expr, ...]] = []
+    for index, column_values in enumerate(zip(*rows, strict=True), start=1):
+        values = unify(with_minimal_literals(column_values))
+        if values is None:
+            types = ", ".join(dict.fromkeys(str(item.dtype) for item in column_values))
+            raise context.error(f"column {index} of VALUES has no common type: {types}", node, TypeMismatchError)
+        unified.append(values)
+        columns.append(context.column(f"col{index}", values[0].dtype))
+    return Values(tuple(columns), tuple(zip(*unified, strict=True)))

@@ -13,7 +13,7 @@ from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.coercion import comparable
 from sharkpy.sql.queries.bind_from import Relation, bind_lateral, bind_lateral_view, bind_relation
-from sharkpy.sql.queries.generators import lateral_join
+from sharkpy.sql.queries.table_functions import lateral_join
 from sharkpy.sql.scope import Scope, ScopeColumn
 from sharkpy.values.types import BOOLEAN
 

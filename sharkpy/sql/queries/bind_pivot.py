@@ -13,9 +13,9 @@ from sharkpy.plan.logical import Expand, Filter, LogicalPlan, Project
 from sharkpy.plan.references import column_ids
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
-from sharkpy.sql.expressions.bind_operator import compare, connect
 from sharkpy.sql.expressions.coercion import unify
 from sharkpy.sql.expressions.expr_binder import ExprBinder
+from sharkpy.sql.expressions.operators import compare, connect
 from sharkpy.sql.queries.aggregation import Aggregation
 from sharkpy.sql.scope import Scope, relation_scope
 from sharkpy.values.types import BIGINT, BOOLEAN, STRING
@@ -23,7 +23,7 @@ from sharkpy.values.types import BIGINT, BOOLEAN, STRING
 _PIVOT = expr_binder.Clause("PIVOT", aggregates=True)
 
 
-def pivoted(context: Context, plan: LogicalPlan, scope: Scope, node: exp.Expr) -> tuple[LogicalPlan, Scope]:
+def bind_pivots(context: Context, plan: LogicalPlan, scope: Scope, node: exp.Expr) -> tuple[LogicalPlan, Scope]:
     """Apply the PIVOTs and UNPIVOTs of a FROM item to its plan. Return the new plan and scope."""
     for pivot in node.args.get("pivots") or ():
         context.only(pivot, "expressions", "fields", "unpivot", "include_nulls", "alias")

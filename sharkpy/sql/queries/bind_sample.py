@@ -17,8 +17,8 @@ from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, RowSample,
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_function import call_scalar
-from sharkpy.sql.expressions.function_names import function_name
-from sharkpy.sql.queries.bind_limit import MOST_ROWS
+from sharkpy.sql.object_names import function_name
+from sharkpy.sql.queries.ordering import MOST_ROWS
 from sharkpy.sql.scope import relation_scope
 from sharkpy.udf import registry
 from sharkpy.values.types import BOOLEAN, INT

@@ -14,8 +14,8 @@ from sharkpy.plan.logical import LogicalPlan, Step
 from sharkpy.plan.row_steps import DELIMITED_JSON, Script
 from sharkpy.sql.context import Context
 from sharkpy.sql.grammar import script_parser
-from sharkpy.sql.grammar.syntax_error import place
-from sharkpy.sql.queries.script_clause import ScriptClause
+from sharkpy.sql.grammar.script_parser import ScriptClause
+from sharkpy.sql.grammar.syntax_errors import place
 from sharkpy.sql.scope import Scope
 from sharkpy.values.types import STRING
 

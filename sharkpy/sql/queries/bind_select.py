@@ -16,17 +16,21 @@ from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_name import GROUPING_ID, MOST_BITS
 from sharkpy.sql.expressions.expr_binder import ExprBinder
-from sharkpy.sql.expressions.function_names import function_name, registry_name
+from sharkpy.sql.object_names import function_name, registry_name
 from sharkpy.sql.queries.aggregation import Aggregation
 from sharkpy.sql.queries.bind_from import bind_generator
 from sharkpy.sql.queries.bind_group import bind_groups, is_argument
 from sharkpy.sql.queries.bind_join import bind_joined
-from sharkpy.sql.queries.bind_limit import bind_limit
 from sharkpy.sql.queries.bind_star import expand_columns
-from sharkpy.sql.queries.generators import generated
-from sharkpy.sql.queries.ordering import Ordering, bind_ordering, order
-from sharkpy.sql.queries.time_windows import grouped_windows, with_row_windows, with_sessions, with_windows
-from sharkpy.sql.queries.windowing import with_windowing
+from sharkpy.sql.queries.ordering import Ordering, bind_limit, bind_ordering, order
+from sharkpy.sql.queries.table_functions import generator_plan
+from sharkpy.sql.queries.time_windows import (
+    grouped_windows,
+    with_row_windows,
+    with_sessions,
+    with_windowing,
+    with_windows,
+)
 from sharkpy.sql.scope import Scope
 from sharkpy.udf import registry
 from sharkpy.udf.user.function import shown_name
@@ -85,7 +89,7 @@ def bind_select(select: exp.Expr, context: Context, parent: Scope | None) -> Log
         call = exprs.pop(len(items) + len(ordering.exprs))
         if not isinstance(call, Call):
             raise context.error("a table function expected", generator.node)
-        plan = generated(plan, call, generator.columns, False)
+        plan = generator_plan(plan, call, generator.columns, False)
     return _finish(select, context, plan, items, exprs, ordering)
 
 

@@ -1,4 +1,4 @@
-"""ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY: their keys and operators."""
+"""ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY: their keys and operators. LIMIT and OFFSET."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from sqlglot import exp
 from sharkpy.base import settings
 from sharkpy.base.parse_limits import whole_number
 from sharkpy.plan.expr import Expr, Literal, SortKey
-from sharkpy.plan.logical import Distribute, LogicalPlan, Sort
+from sharkpy.plan.logical import Distribute, Limit, LogicalPlan, Sort
+from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_name import name_parts
 from sharkpy.sql.expressions.bind_window import bind_sort_key
 from sharkpy.sql.expressions.expr_binder import ExprBinder
@@ -98,3 +99,34 @@ def order(plan: LogicalPlan, ordering: Ordering, keys: Sequence[Expr]) -> Logica
     # Sorting by a constant has no effect.
     sort = tuple(key for key in sort if not isinstance(key.expr, Literal))
     return Sort(plan, sort, ordering.is_global) if sort else plan
+
+
+MOST_ROWS = (1 << 63) - 1
+"""Maximum number of rows of a query. A larger LIMIT has no effect."""
+
+
+def bind_limit(query: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan:
+    limit, offset = query.args.get("limit"), query.args.get("offset")
+    if limit is None and offset is None:
+        return plan
+    for node in (limit, offset):
+        if node is not None:
+            context.only(node, "expression")
+    count = (
+        _number(context, limit.args["expression"], "LIMIT") if limit is not None and not _is_limit_all(limit) else None
+    )
+    skipped = _number(context, offset.args["expression"], "OFFSET") if offset is not None else 0
+    return plan if count is None and not skipped else Limit(plan, count, skipped)
+
+
+def _is_limit_all(limit: exp.Expr) -> bool:
+    """Return whether the clause is LIMIT ALL, which means all rows."""
+    value = limit.args["expression"]
+    return isinstance(value, exp.Column) and value.sql().upper() == "ALL"
+
+
+def _number(context: Context, node: exp.Expr, clause: str) -> int:
+    number = whole_number(node.this) if isinstance(node, exp.Literal) and not node.args.get("is_string") else None
+    if number is None:
+        raise context.error(f"{clause} takes a whole number, not an expression", node, sqlstate="2201W")
+    return min(number, MOST_ROWS)

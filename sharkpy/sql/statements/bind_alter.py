@@ -23,10 +23,9 @@ from sharkpy.plan.commands import (
     SetTableProperties,
 )
 from sharkpy.sql.grammar.token_reader import TokenReader
-from sharkpy.sql.statements.alter_target import Target
-from sharkpy.sql.statements.bind_alter_columns import add_columns, change_column, partition_column, replace_columns
-from sharkpy.sql.statements.bind_alter_partitions import add_partitions, drop_partitions, exchange_partition
-from sharkpy.sql.statements.bind_alter_storage import (
+from sharkpy.sql.statements.bind_alter_table import (
+    add_columns,
+    change_column,
     clustered,
     into_buckets,
     merge_files,
@@ -34,6 +33,8 @@ from sharkpy.sql.statements.bind_alter_storage import (
     not_in_directories,
     not_skewed,
     not_sorted,
+    partition_column,
+    replace_columns,
     set_file_format,
     set_location,
     set_serde,
@@ -43,13 +44,21 @@ from sharkpy.sql.statements.bind_alter_storage import (
     unset_keys,
     unset_serde_properties,
 )
-from sharkpy.sql.statements.bind_analyze import update_statistics
 from sharkpy.sql.statements.bind_constraints import check_names, table_constraint
 from sharkpy.sql.statements.bind_continuous import bind_alter_continuous
 from sharkpy.sql.statements.bind_database import bind_alter_database
-from sharkpy.sql.statements.bind_partition import full_spec, partitioned_table, values_spec
-from sharkpy.sql.statements.bind_view import global_view_name, view_of
+from sharkpy.sql.statements.bind_partition import (
+    AlterTarget,
+    add_partitions,
+    drop_partitions,
+    exchange_partition,
+    full_spec,
+    partitioned_table,
+    values_spec,
+)
+from sharkpy.sql.statements.bind_statistics import update_statistics
 from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.stored_queries import bind_view_query, global_view_name
 from sharkpy.values.types import Schema
 
 
@@ -61,7 +70,7 @@ class Clause:
     """
 
     words: str
-    bind: Callable[[CommandBinder, Target], Command]
+    bind: Callable[[CommandBinder, AlterTarget], Command]
     of: tuple[str, ...] = ("table",)
 
     def begins(self, reader: TokenReader) -> bool:
@@ -93,7 +102,7 @@ def bind_alter(binder: CommandBinder) -> Command:
     place = "view" if is_view else "partition" if spec is not None else "table"
     for clause in CLAUSES:
         if place in clause.of and clause.begins(reader):
-            return clause.bind(binder, Target(table, spec))
+            return clause.bind(binder, AlterTarget(table, spec))
     words = " ".join(token.text.upper() for token in reader.rest[:2])
     title = "ALTER TABLE … PARTITION" if spec is not None else f"ALTER {place.upper()}"
     if words.startswith(UNSUPPORTED):
@@ -132,7 +141,7 @@ _INSTEAD = {
 # Names and properties
 
 
-def _rename(binder: CommandBinder, target: Target) -> Command:
+def _rename(binder: CommandBinder, target: AlterTarget) -> Command:
     if target.partition is not None:
         return RenamePartition(target.table, target.full_partition(binder), full_spec(binder, target.table))
     token = binder.reader.current
@@ -142,7 +151,7 @@ def _rename(binder: CommandBinder, target: Target) -> Command:
     return RenameTable(target.table, database, name)
 
 
-def _set_properties(binder: CommandBinder, target: Target) -> Command:
+def _set_properties(binder: CommandBinder, target: AlterTarget) -> Command:
     token, properties = binder.reader.current, binder.reader.properties()
     if target.table.stream is not None and target.table.stream.kind == KAFKA.name:
         for key, _ in properties:
@@ -154,7 +163,7 @@ def _set_properties(binder: CommandBinder, target: Target) -> Command:
     return SetTableProperties(target.table, properties)
 
 
-def _unset_properties(binder: CommandBinder, target: Target) -> Command:
+def _unset_properties(binder: CommandBinder, target: AlterTarget) -> Command:
     token, keys = binder.reader.current, unset_keys(binder, dict(target.table.properties), "the table")
     _check_own(binder, target.table, keys, token)
     return SetTableProperties(target.table, (), keys)
@@ -167,16 +176,16 @@ def _check_own(binder: CommandBinder, table: Table, keys: Iterable[str], token: 
         raise binder.error(message, token, hint="for other clauses, create a new one", sqlstate="42809")
 
 
-def _set_owner(binder: CommandBinder, target: Target) -> Command:
+def _set_owner(binder: CommandBinder, target: AlterTarget) -> Command:
     binder.reader.expect_any("USER", "ROLE", "GROUP")
     return AlterTable(target.table, dataclasses.replace(target.table, owner=binder.reader.name("an owner")))
 
 
-def _view_query(binder: CommandBinder, target: Target) -> Command:
+def _view_query(binder: CommandBinder, target: AlterTarget) -> Command:
     view = target.table
     is_temporary = view.kind is TableKind.TEMPORARY_VIEW
     facts = (view.comment, view.properties, view.partition_columns)
-    return view_of(
+    return bind_view_query(
         binder, CreateView(view.database, view.name, Schema(()), "", False, True, is_temporary, *facts), None
     )
 
@@ -184,7 +193,7 @@ def _view_query(binder: CommandBinder, target: Target) -> Command:
 # Constraints
 
 
-def _add_constraint(binder: CommandBinder, target: Target) -> Command:
+def _add_constraint(binder: CommandBinder, target: AlterTarget) -> Command:
     table, token = target.table, binder.reader.current
     made = table_constraint(binder, table.schema.fields)
     constraints = (*table.constraints, made)
@@ -192,7 +201,7 @@ def _add_constraint(binder: CommandBinder, target: Target) -> Command:
     return AlterTable(table, dataclasses.replace(table, constraints=constraints))
 
 
-def _drop_constraint(binder: CommandBinder, target: Target) -> Command:
+def _drop_constraint(binder: CommandBinder, target: AlterTarget) -> Command:
     table, token = target.table, binder.reader.current
     name = binder.reader.name("a constraint")
     kept = tuple(one for one in table.constraints if one.name != name)
@@ -201,7 +210,7 @@ def _drop_constraint(binder: CommandBinder, target: Target) -> Command:
     return AlterTable(table, dataclasses.replace(table, constraints=kept))
 
 
-def _recover_partitions(binder: CommandBinder, target: Target) -> Command:
+def _recover_partitions(binder: CommandBinder, target: AlterTarget) -> Command:
     return RepairTable(partitioned_table(binder, target.table, None), adds=True, drops=False)
 
 

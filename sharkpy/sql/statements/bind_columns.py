@@ -1,4 +1,4 @@
-"""Columns of tables and views: from lists in statements, and from queries."""
+"""Columns of tables and views: from lists in statements, and from queries. Computed columns of streams."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from collections.abc import Collection, Sequence
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.catalog.model import ComputedColumn, Constraint
+from sharkpy.base.errors import SharkError, UnsupportedError
+from sharkpy.catalog.model import ComputedColumn, Constraint, Table
 from sharkpy.plan.expr import Alias, ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.sql.statements.bind_computed import computed_column, of_streams_alone, starts_computed
-from sharkpy.sql.statements.bind_constraints import column_constraint, starts_constraint, table_constraint
+from sharkpy.sql.queries.bind_from import scan
+from sharkpy.sql.queries.bind_table import with_computed_columns
+from sharkpy.sql.statements.bind_constraints import (
+    column_constraint,
+    starts_constraint,
+    table_constraint,
+    text_in_parentheses,
+)
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.values.types import NULL, STRING, Field, is_interval
+from sharkpy.values.types import NULL, STRING, DataType, Field, is_interval
 
 
 def column_fields(
@@ -54,7 +61,7 @@ def _column(
     dtype = NULL if computed is not None and starts_computed(binder) else reader.data_type()
     if starts_computed(binder):
         if computed is None:
-            raise of_streams_alone(binder)
+            raise only_in_streams(binder)
         computed.append(computed_column(binder, name, dtype))
         return None
     field = Field(name, dtype, None)
@@ -94,3 +101,70 @@ def without_void(binder: CommandBinder, query: LogicalPlan) -> LogicalPlan:
         for column in query.output
     ]
     return Project(query, tuple(items))
+
+
+def starts_computed(binder: CommandBinder) -> bool:
+    """Return whether the expression of a computed column comes next."""
+    return binder.reader.peek("AS") or binder.reader.peek("GENERATED")
+
+
+def computed_column(binder: CommandBinder, name: str, dtype: DataType) -> ComputedColumn:
+    """Read [GENERATED ALWAYS] AS (expression) [COMMENT 'text'].
+
+    If `dtype` is NULL, the column later gets the type of its value.
+    """
+    reader = binder.reader
+    if reader.match("GENERATED"):
+        reader.expect("ALWAYS")
+    reader.expect("AS")
+    text = text_in_parentheses(binder, "an expression")
+    return ComputedColumn(name, dtype, text, reader.optional_string("COMMENT"))
+
+
+def path_columns(
+    binder: CommandBinder, found: Sequence[Field] | Sequence[str] | None, fields: list[Field], token: Token | None
+) -> tuple[list[Field], list[ComputedColumn]]:
+    """Split columns into columns in files and columns in paths, which PARTITIONED BY names.
+
+    PARTITIONED BY may name columns of the list, as in Spark.
+    """
+    made: list[ComputedColumn] = []
+    for one in found or ():
+        if isinstance(one, str):
+            field = next((field for field in fields if field.name == one), None)
+            if field is None:
+                raise binder.error(f'no column "{one}"', token, hint="PARTITIONED BY (name type)", sqlstate="42703")
+            fields = [other for other in fields if other != field]
+        else:
+            field = one
+        made.append(ComputedColumn(field.name, field.dtype, "", field.comment, is_of_path=True))
+    return fields, made
+
+
+def check_computed(binder: CommandBinder, stream: Table, token: Token | None) -> Table:
+    """Return the stream with the types of its computed columns.
+
+    Raise an error at `token` for a column that cannot be computed.
+    """
+    if not stream.computed:
+        return stream
+    taken = set(stream.schema.names)
+    for one in stream.computed:
+        if one.name in taken:
+            raise binder.error(f'the column "{one.name}" is defined twice', token, sqlstate="42701")
+        taken.add(one.name)
+    try:
+        rows = with_computed_columns(binder.context, scan(binder.context, stream), stream)
+    except SharkError as error:
+        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
+    types = {column.name: column.dtype for column in rows.output}
+    computed = tuple(dataclasses.replace(one, dtype=types[one.name]) for one in stream.computed)
+    if odd := next((one for one in computed if one.dtype == NULL or is_interval(one.dtype)), None):
+        raise binder.error(f'the column "{odd.name}" cannot be {odd.dtype}', token, sqlstate="42804")
+    return dataclasses.replace(stream, computed=computed)
+
+
+def only_in_streams(binder: CommandBinder) -> SharkError:
+    """Return the error for a computed column of a table that is not a stream."""
+    hint = "streams have such columns; a view over the table computes them"
+    return binder.error("a computed column of a table is not supported", binder.reader.current, UnsupportedError, hint)

@@ -46,7 +46,7 @@ def table_constraint(binder: CommandBinder, fields: Sequence[Field]) -> Constrai
     name = reader.name("a name of the constraint") if reader.match("CONSTRAINT") else None
     if reader.match("CHECK"):
         token = reader.current
-        made = Constraint("CHECK", name or _name("cc"), (), in_parentheses(binder), is_enabled=True)
+        made = Constraint("CHECK", name or _name("cc"), (), text_in_parentheses(binder), is_enabled=True)
         check_condition(binder, made, fields, token)
         return with_state(binder, made)
     kind = next((kind for kind in _KEYS if reader.match(*kind.split())), None)
@@ -77,7 +77,7 @@ def column_constraint(binder: CommandBinder, field: Field, fields: Sequence[Fiel
         made = Constraint("DEFAULT", name or _name("dc"), columns, _default_text(binder), is_enabled=True)
         default_value(binder.context, made, field.dtype, binder, token)
     elif reader.match("CHECK"):
-        made = Constraint("CHECK", name or _name("cc"), columns, in_parentheses(binder), is_enabled=True)
+        made = Constraint("CHECK", name or _name("cc"), columns, text_in_parentheses(binder), is_enabled=True)
         check_condition(binder, made, [*fields, field], token)
     elif reader.match("REFERENCES"):
         made = _with_parent(binder, Constraint("FOREIGN KEY", name or _name("fk"), columns))
@@ -231,7 +231,7 @@ def _with_parent(binder: CommandBinder, made: Constraint) -> Constraint:
     return dataclasses.replace(made, parent=parent.qualified_name, parent_columns=columns)
 
 
-def in_parentheses(binder: CommandBinder, what: str = "a condition") -> str:
+def text_in_parentheses(binder: CommandBinder, what: str = "a condition") -> str:
     """Read parentheses. Return the text between them."""
     reader = binder.reader
     reader.expect("(")

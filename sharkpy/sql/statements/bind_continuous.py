@@ -1,4 +1,4 @@
-"""CREATE CONTINUOUS TABLE, and the statements that control and list continuous queries."""
+"""CREATE CONTINUOUS TABLE, INSERT and SINK, and the statements that control and list continuous queries."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.continuous_query import EpochPoint
-from sharkpy.catalog.model import CLAUSE_PROPERTIES, Table, TableKind
-from sharkpy.catalog.stream_kinds import sink_kind
+from sharkpy.catalog.model import CLAUSE_PROPERTIES, StreamSource, Table, TableKind
+from sharkpy.catalog.stream_kinds import SINK_KINDS, SinkKind, sink_kind
 from sharkpy.plan.commands import (
     AlterContinuous,
     ContinuousAction,
@@ -22,28 +22,29 @@ from sharkpy.plan.commands import (
     RollbackContinuous,
     ShowEpochs,
 )
-from sharkpy.sql.incremental.check import NoStreamError
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sql.incremental.divide_query import NoStreamError
 from sharkpy.sql.queries.bind_from import divided_view
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
-from sharkpy.sql.statements.bind_continuous_insert import kept_inserts
-from sharkpy.sql.statements.bind_continuous_sink import continuous_sink
-from sharkpy.sql.statements.bind_state import kept_of
+from sharkpy.sql.statements.bind_epoch import new_state
+from sharkpy.sql.statements.bind_table_clauses import cached_by_name, partitioned_columns, storage_of_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.sql.statements.query_text import KeptQuery, kept_query
-from sharkpy.sql.statements.stream_aliases import without_emit_changes, without_stream_words
+from sharkpy.sql.statements.stored_queries import StoredQuery, bind_stored_inserts, bind_stored_query
 from sharkpy.sql.statements.stream_clauses import (
     StreamClauses,
+    bind_divided_query,
     check_altered,
+    checked_options,
     continuous_clauses,
-    divided_query,
-    moment_of,
+    divide_sink_queries,
     on_bad_row_clause,
-    other_state,
-    queries_to_give,
+    other_state_error,
+    read_moment,
     stream_clauses,
     trigger_clause,
+    without_emit_changes,
+    without_stream_words,
 )
-from sharkpy.sql.statements.table_parts import cached_by_name, partitioned_columns, storage_of_clauses
 from sharkpy.values.types import Schema
 
 _OF_INSERTS = "of a continuous insert, whose targets would get a row for each change,"
@@ -99,8 +100,8 @@ def _insert(binder: CommandBinder) -> CreateContinuousInsert:
     place = binder.new_name()
     clauses_of_stream = stream_clauses(binder, StreamClauses())
     binder.reader.expect("AS")
-    kept, given = kept_inserts(
-        binder, place[0], lambda queries: queries_to_give(binder, queries, clauses_of_stream, _OF_INSERTS)
+    kept, given = bind_stored_inserts(
+        binder, place[0], lambda queries: divide_sink_queries(binder, queries, clauses_of_stream, _OF_INSERTS)
     )
     return CreateContinuousInsert(
         *place,
@@ -110,7 +111,7 @@ def _insert(binder: CommandBinder) -> CreateContinuousInsert:
         clauses_of_stream.trigger,
         clauses_of_stream.on_bad_row,
         clauses_of_stream.start,
-        None if given is None else kept_of(binder, given.state, given.emit, clauses_of_stream.late_rows),
+        None if given is None else new_state(binder, given.state, given.emit, clauses_of_stream.late_rows),
         clauses_of_stream.is_unbounded,
     )
 
@@ -126,7 +127,7 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     if (key := next((key for key, _ in clauses.properties or () if key in CLAUSE_PROPERTIES), None)) is not None:
         raise reader.unsupported(f'the property "{key}" of a continuous table')
     reader.match("AS")
-    kept, state = divided_query(binder, clauses_of_stream, database)
+    kept, state = bind_divided_query(binder, clauses_of_stream, database)
     query = without_void(binder, kept.plan)
     fields = output_fields(binder, query)
     fields, _, partitions = partitioned_columns(binder, TableKind.MANAGED, fields, query, clauses.partitions or [])
@@ -145,7 +146,9 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     has_form = clauses.row is not None or clauses.file is not None
     if state is not None and (partitions or has_form):
         raise reader.unsupported("PARTITIONED BY or a format of a continuous table with state")
-    kept_state = None if state is None else kept_of(binder, state, clauses_of_stream.emit, clauses_of_stream.late_rows)
+    kept_state = (
+        None if state is None else new_state(binder, state, clauses_of_stream.emit, clauses_of_stream.late_rows)
+    )
     common = clauses_of_stream.trigger, clauses_of_stream.on_bad_row, clauses_of_stream.start
     return CreateContinuousTable(table, query, kept.text, *common, kept_state, clauses_of_stream.is_unbounded)
 
@@ -166,7 +169,7 @@ def bind_rollback(binder: CommandBinder) -> RollbackContinuous:
     reader.expect("TO")
     if reader.expect_any("EPOCH", "TIMESTAMP") == "EPOCH":
         return RollbackContinuous(table, EpochPoint(reader.whole_number("the number of an epoch")))
-    return RollbackContinuous(table, EpochPoint(moment_ms=moment_of(binder)))
+    return RollbackContinuous(table, EpochPoint(moment_ms=read_moment(binder)))
 
 
 def bind_drop_continuous(binder: CommandBinder) -> ControlContinuous:
@@ -243,24 +246,24 @@ def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
         return AlterContinuous(table, trigger=trigger, on_bad_row=on_bad_row)
     reader.expect("AS")
     if table.is_continuous_insert:
-        inserts, _ = kept_inserts(binder, table.database, lambda queries: check_altered(binder, table, queries))
+        inserts, _ = bind_stored_inserts(binder, table.database, lambda queries: check_altered(binder, table, queries))
         return AlterContinuous(table, inserts.command, inserts.text, trigger, on_bad_row)
     token = reader.current
     if table.has_state and not table.gives:
         clauses = StreamClauses(is_unbounded=not table.expires, emit=table.emit)
-        kept, state = divided_query(binder, clauses, table.database)
+        kept, state = bind_divided_query(binder, clauses, table.database)
         with binder.place_of(token):
             if state is None or not state.has_state_of(divided_view(binder.context, table)):
-                raise other_state(table)
+                raise other_state_error(table)
     else:
-        kept = kept_query(binder, table.database)
+        kept = bind_stored_query(binder, table.database)
         with binder.place_of(token):
             check_altered(binder, table, [kept.plan])
     _check_columns(binder, table, kept, token)
     return AlterContinuous(table, kept.plan, kept.text, trigger, on_bad_row)
 
 
-def _check_columns(binder: CommandBinder, table: Table, kept: KeptQuery, token: Token | None) -> None:
+def _check_columns(binder: CommandBinder, table: Table, kept: StoredQuery, token: Token | None) -> None:
     """Check that a new query has the columns of the table, which rows of earlier epochs have."""
     given = [column.name for column in kept.plan.output]
     if sorted(given) != sorted(table.schema.names):
@@ -276,3 +279,65 @@ def bind_show_epochs(binder: CommandBinder) -> ShowEpochs:
     token = reader.current
     table = _required(binder, binder.table(), token)
     return ShowEpochs(table, reader.whole_number("a number of epochs") if reader.match("LIMIT") else None)
+
+
+_OTHERS = ("location", "buckets", "skew", "partitions", "properties")
+"""Clauses of tables that sinks do not have."""
+
+
+def continuous_sink(binder: CommandBinder) -> CreateContinuousSink:
+    """Bind [IF NOT EXISTS] name TO kind ['place'] [(options)] [clauses for format and comment] [TRIGGER …] AS query."""
+    reader = binder.reader
+    if_not_exists = reader.if_not_exists()
+    place = binder.new_name()
+    reader.expect("TO")
+    kind = _sink_kind(binder)
+    outside = reader.string(kind.place) if kind.place else ""
+    sink = StreamSource(kind.name, checked_options(binder, kind.check), outside)
+    clauses, clauses_of_stream = continuous_clauses(binder, kind.seconds)
+    for other in _OTHERS:
+        if getattr(clauses, other) is not None:
+            raise reader.unsupported(f"the {other} of a continuous sink")
+    storage = storage_of_clauses(binder, clauses)
+    if storage is not None and not kind.takes_format:
+        raise reader.unsupported(f"a format of a continuous sink TO {kind.name}")
+    reader.match("AS")
+    token = reader.current
+    kept = bind_stored_query(binder, place[0])
+    with binder.place_of(token):
+        given = divide_sink_queries(binder, [kept.plan], clauses_of_stream, _only_final(kind, kept.plan))
+    query = without_void(binder, kept.plan)
+    columns = Schema(tuple(output_fields(binder, query)))
+    return CreateContinuousSink(
+        *place,
+        if_not_exists,
+        sink,
+        storage,
+        clauses.comment,
+        columns,
+        query,
+        kept.text,
+        clauses_of_stream.trigger,
+        clauses_of_stream.on_bad_row,
+        clauses_of_stream.start,
+        None if given is None else new_state(binder, given.state, given.emit, clauses_of_stream.late_rows),
+        clauses_of_stream.is_unbounded,
+    )
+
+
+def _only_final(kind: SinkKind, query: LogicalPlan) -> str:
+    """Text that says why a sink accepts only final rows; empty if it accepts changes."""
+    what = f"of a continuous sink TO {kind.name}"
+    if not kind.takes_changes:
+        return f"{what}, which cannot tell changed rows from new ones,"
+    has_key = not kind.key or kind.key in (column.name for column in query.output)
+    return "" if has_key else f"{what} without a column {kind.key}, which identifies the changed rows,"
+
+
+def _sink_kind(binder: CommandBinder) -> SinkKind:
+    reader = binder.reader
+    word = reader.word()
+    if word not in SINK_KINDS:
+        raise reader.error(f"{' or '.join(SINK_KINDS)} expected")
+    reader.take()
+    return SINK_KINDS[word]

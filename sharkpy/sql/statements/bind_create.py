@@ -1,35 +1,41 @@
-"""CREATE TABLE: with columns, AS SELECT, LIKE, and Spark's form with USING."""
+"""CREATE TABLE: with columns, AS SELECT, LIKE, Spark's form with USING, and STORED BY.
+
+STORED BY Hive's Kafka storage handler creates a stream FROM KAFKA. STORED BY ICEBERG and USING iceberg create a lake
+table.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
-from sharkpy.base.errors import ParseError
-from sharkpy.catalog.hive_formats import SELF_DESCRIBING
-from sharkpy.catalog.lake_tables import is_lake
-from sharkpy.catalog.model import Constraint, StorageFormat, Table, TableKind
+from sharkpy.base.errors import ColumnNotFoundError, ParseError, UnsupportedError, did_you_mean
+from sharkpy.catalog.hive_formats import SELF_DESCRIBING, format_of_serde
+from sharkpy.catalog.kafka_options import HiveKafkaTable, hive_kafka_table
+from sharkpy.catalog.lake_tables import PartitionField, is_lake
+from sharkpy.catalog.model import Constraint, StorageFormat, StreamSource, Table, TableKind
+from sharkpy.catalog.stream_kinds import KAFKA
 from sharkpy.plan.commands import Command, CreateStream, CreateTable
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.grammar.token_reader import word_of
 from sharkpy.sql.statements.bind_buckets import COPARTITION, bucket_spec
-from sharkpy.sql.statements.bind_columns import column_fields, output_fields, without_void
+from sharkpy.sql.statements.bind_columns import check_column, column_fields, output_fields, without_void
 from sharkpy.sql.statements.bind_constraints import check_names
 from sharkpy.sql.statements.bind_continuous import bind_create_alias, bind_create_continuous
 from sharkpy.sql.statements.bind_database import bind_create_database
-from sharkpy.sql.statements.bind_kafka_table import kafka_table
-from sharkpy.sql.statements.bind_lake_table import lake_table
 from sharkpy.sql.statements.bind_stream import bind_create_stream
-from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
-from sharkpy.sql.statements.bind_user_functions import bind_create_function, bind_create_macro
-from sharkpy.sql.statements.bind_view import bind_create_view
-from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.sql.statements.table_parts import (
+from sharkpy.sql.statements.bind_table_clauses import (
+    TableClauses,
     cached_by_name,
     columns_by_format,
     partitioned_columns,
     storage_of_clauses,
+    table_clauses,
 )
+from sharkpy.sql.statements.bind_user_functions import bind_create_function, bind_create_macro
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.stored_queries import bind_create_view
 from sharkpy.values.types import Field, Schema
 
 _TEXT_CLAUSES = ("LOCATION", "COMMENT")
@@ -219,4 +225,95 @@ def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKin
         buckets=bucket_spec(binder, clauses.buckets or source.buckets, source.data_schema.fields, properties, None),
         skew=clauses.skew or source.skew,
         keeps_location=clauses.is_sparks,
+    )
+
+
+_OTHERS = ("row", "file", "options", "location", "buckets", "skew", "partitions")
+"""Clauses of tables that a Kafka table does not have."""
+_CSV_KEYS = ("separatorChar", "quoteChar", "escapeChar")
+"""Properties of OpenCSVSerde, which Hive reads from the properties of the table here."""
+
+
+def kafka_table(
+    binder: CommandBinder,
+    place: tuple[str, str],
+    if_not_exists: bool,
+    fields: list[Field] | None,
+    clauses: TableClauses,
+) -> CreateStream:
+    """Return the statement that creates the stream of a Kafka table, after all clauses were read."""
+    reader, handler = binder.reader, clauses.handler
+    assert handler is not None  # the caller has looked
+    for other in _OTHERS:
+        if getattr(clauses, other) is not None:
+            raise reader.unsupported(f"the {other} of a table STORED BY a storage handler")
+    if reader.current is not None:
+        raise reader.unsupported("a query after STORED BY a storage handler")
+    properties = (*(clauses.properties or ()), *handler.properties)
+    with binder.place_of(handler.token):
+        made = hive_kafka_table(properties)
+        KAFKA.check(made.options)
+    storage = _format(binder, made, handler.token)
+    columns = columns_by_format(binder, storage, properties, fields)
+    if not columns:
+        raise binder.error("a list of columns expected", handler.token, ParseError)
+    source = StreamSource(KAFKA.name, made.options)
+    return CreateStream(
+        *place, Schema(tuple(columns)), source, if_not_exists, None, storage, made.properties, clauses.comment
+    )
+
+
+def _format(binder: CommandBinder, made: HiveKafkaTable, token: Token) -> StorageFormat:
+    own = tuple(pair for pair in made.properties if pair[0] in _CSV_KEYS)
+    found = format_of_serde(made.serde, own)
+    if found is None:
+        raise binder.error(f"the SerDe {made.serde} of a Kafka table is not supported", token, UnsupportedError)
+    return found
+
+
+_NOT_TAKEN = ("row", "options", "buckets", "skew", "handler")
+
+
+def lake_table(
+    binder: CommandBinder,
+    command: CreateTable,
+    clauses: TableClauses,
+    constraints: list[Constraint],
+    query: LogicalPlan | None,
+) -> CreateTable:
+    """Return the statement that creates a lake table, after all clauses were read.
+
+    `command` has the table's name, kind and columns.
+    """
+    reader, lake = binder.reader, clauses.lake or ""
+    for other in _NOT_TAKEN:
+        if getattr(clauses, other) is not None:
+            raise reader.unsupported(f"the {other} of a table of {lake}")
+    if clauses.file is not None and clauses.file.name not in ("parquet", lake):
+        raise reader.unsupported(f"files that are {clauses.file.name} in a table of {lake}")
+    if constraints:
+        raise reader.unsupported(f"a constraint of a table of {lake}")
+    if command.kind is TableKind.TEMPORARY:
+        raise reader.unsupported(f"a temporary table of {lake}")
+    fields = list(command.schema.fields)
+    divided = list(clauses.divided or [])
+    for one in clauses.partitions or []:
+        if isinstance(one, Field):
+            check_column(binder, {field.name for field in fields}, one, None)
+            fields.append(one)
+        divided.append(PartitionField("identity", one.name if isinstance(one, Field) else one))
+    names = [field.name for field in fields]
+    if unknown := next((one.column for one in divided if one.column not in names), None):
+        hint = did_you_mean(unknown, names)
+        raise binder.error(f'no column "{unknown}" to be partitioned by', None, ColumnNotFoundError, hint)
+    return dataclasses.replace(
+        command,
+        schema=Schema(tuple(fields)),
+        storage=StorageFormat(lake),
+        location=clauses.location,
+        properties=cached_by_name(binder, command.name, clauses.properties or ()),
+        comment=clauses.comment,
+        query=query,
+        keeps_location=clauses.is_sparks,
+        divided_by=tuple(divided),
     )

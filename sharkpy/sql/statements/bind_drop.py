@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from sharkpy.catalog.model import PURGE_PROPERTY, TableKind
 from sharkpy.plan.commands import Command, DropTable, RepairTable, TruncateTable
-from sharkpy.sql.statements.bind_alter_partitions import ignores_missing
 from sharkpy.sql.statements.bind_continuous import bind_drop_continuous
 from sharkpy.sql.statements.bind_database import bind_drop_database
-from sharkpy.sql.statements.bind_partition import partitioned_table, values_spec
+from sharkpy.sql.statements.bind_partition import ignores_missing, partitioned_table, values_spec
 from sharkpy.sql.statements.bind_stream import bind_drop_stream
 from sharkpy.sql.statements.bind_user_functions import bind_drop_function
 from sharkpy.sql.statements.command_binder import CommandBinder

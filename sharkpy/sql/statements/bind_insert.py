@@ -1,28 +1,56 @@
-"""INSERT: its target, and its query, cast to the target's columns."""
+"""INSERT: its target, its query cast to the target's columns, and DEFAULT in VALUES.
+
+FROM source INSERT … SELECT … INSERT … SELECT … binds the source once, and each SELECT over it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlglot.tokenizer_core import Token
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
-from sharkpy.base.errors import ColumnCountError, ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.base.errors import BindError, ColumnCountError, ColumnNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.base.settings import DYNAMIC_PARTITION, DYNAMIC_PARTITION_MODE
 from sharkpy.catalog.model import StorageFormat, Table
-from sharkpy.plan.commands import Insert, InsertDirectory, PartitionSpec
+from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert, PartitionSpec
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
-from sharkpy.plan.logical import LogicalPlan, Project
+from sharkpy.plan.logical import LogicalPlan, Project, SharedRows, Values
+from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.sql.grammar.token_reader import word_of
+from sharkpy.sql.expressions.literal_lists import literal_rows
+from sharkpy.sql.grammar.parser import parse_query, parse_source
+from sharkpy.sql.grammar.token_reader import TokenReader, word_of
+from sharkpy.sql.queries.bind_from import BoundRelation, Relation
+from sharkpy.sql.queries.bind_join import bind_joined
+from sharkpy.sql.queries.bind_query import bind_query, with_ctes
+from sharkpy.sql.queries.bind_select import broadcast_hints
 from sharkpy.sql.statements.bind_constraints import default_of, enforced
-from sharkpy.sql.statements.bind_defaults import with_defaults, without_defaults
-from sharkpy.sql.statements.bind_literal_rows import literal_rows
 from sharkpy.sql.statements.bind_partition import insert_spec
 from sharkpy.sql.statements.bind_storage import combined, options, provider, row_format, stored_as, with_options
-from sharkpy.sql.statements.command_binder import QUERY_WORDS, CommandBinder
+from sharkpy.sql.statements.command_binder import QUERY_WORDS, CommandBinder, find_insert, has_source, inserts
 from sharkpy.values.types import Field, Schema
+
+
+def bind_inserts(context: Context, reader: TokenReader) -> Insert | InsertDirectory | MultiInsert | None:
+    """Bind INSERT …, WITH … INSERT … or [WITH …] FROM … INSERT … INSERT …, up to the end.
+
+    Return None for other words.
+    """
+    word, rest = reader.word(), reader.rest
+    if word == "INSERT":
+        return bind_insert(CommandBinder(context, TokenReader(reader.text, rest)))
+    index = find_insert(rest) if word in ("WITH", "FROM") else None
+    if index is None:
+        return None
+    if has_source(rest[:index]):
+        return bind_multi_insert(context, reader.text, rest, index)
+    own = TokenReader(reader.text, rest)
+    own.position = index
+    return bind_insert(CommandBinder(context, own), rest[:index])
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,3 +240,105 @@ def insertable(
     ):
         return enforced(binder.context, table, query)
     return enforced(binder.context, table, Project(query, tuple(items)))
+
+
+Cell = tuple[int, int]
+"""Row and column of a value."""
+_BEFORE, _BEHIND = (TokenType.L_PAREN, TokenType.COMMA), (TokenType.R_PAREN, TokenType.COMMA)
+
+
+def without_defaults(tokens: list[Token]) -> tuple[list[Token], frozenset[Cell]]:
+    """Replace each DEFAULT in VALUES by NULL. Return the tokens, and the cells that were DEFAULT."""
+    if not tokens or tokens[0].token_type != TokenType.VALUES:
+        return tokens, frozenset()
+    found, cells = list(tokens), set[Cell]()
+    row = column = depth = 0
+    for index, token in enumerate(tokens):
+        kind = token.token_type
+        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+        if kind == TokenType.COMMA and depth < 2:
+            row, column = (row, column + 1) if depth else (row + 1, 0)
+        if depth == 1 and _is_default(tokens, index):
+            found[index] = Token(TokenType.NULL, "NULL", token.line, token.col, token.start, token.end)
+            cells.add((row, column))
+    return found, frozenset(cells)
+
+
+def _is_default(tokens: Sequence[Token], index: int) -> bool:
+    token = tokens[index]
+    if token.text.upper() != "DEFAULT" or token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+        return False
+    if not 0 < index < len(tokens) - 1:
+        return False
+    return tokens[index - 1].token_type in _BEFORE and tokens[index + 1].token_type in _BEHIND
+
+
+def with_defaults(
+    binder: CommandBinder, query: LogicalPlan, cells: Collection[Cell], table: Table, fields: Sequence[Field]
+) -> LogicalPlan:
+    """Put the defaults of `fields`, the columns of `query`, into `cells`. A column without a default gets NULL."""
+    if not cells or not isinstance(query, Values) or len(query.columns) != len(fields):
+        return query
+    context = binder.context
+    changed = {column for _, column in cells}
+    columns = list(query.columns)
+    rows = [list(row) for row in query.rows]
+    for index in changed:
+        field = fields[index]
+        columns[index] = context.column(columns[index].name, field.dtype)
+        for number, row in enumerate(rows):
+            value: Expr = default_of(context, table, field) if (number, index) in cells else row[index]
+            if not castable(value.dtype, field.dtype):
+                message = f'the column "{field.name}" is {field.dtype}, a value given is {value.dtype}'
+                raise context.error(message, None, TypeMismatchError)
+            row[index] = cast(value, field.dtype)
+    return Values(tuple(columns), tuple(map(tuple, rows)))
+
+
+MOST_INSERTS = 1_000
+"""Maximum number of INSERTs in a statement. Each is planned and executed as a separate query."""
+
+
+def bind_multi_insert(context: Context, text: str, tokens: list[Token], first: int) -> MultiInsert:
+    """Bind [WITH …] FROM source, up to the INSERT at `first`, and one or more INSERTs."""
+    source = parse_source(text, tokens[:first])
+    branches = [_branch(context, text, branch) for branch in _branches(tokens[first:])]
+    if with_ := source.args.get("with_"):
+        context = with_ctes(with_, context)
+    hints = frozenset[str]().union(*(broadcast_hints(select) for _, _, select in branches))
+    item = source.args["from_"].this
+    relation = bind_joined(context, item, item.args.get("joins") or [], None, hints)
+    shared = Relation(SharedRows(relation.plan.output), relation.scope)
+    inserts: list[Insert | InsertDirectory] = []
+    for binder, target, select in branches:
+        select.set("from_", exp.From(this=BoundRelation(this=shared)))
+        inserts.append(target.insert(binder, bind_query(select, context, None)))
+    return MultiInsert(relation.plan, tuple(inserts))
+
+
+def _branches(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Tokens of each INSERT with its SELECT."""
+    starts = inserts(tokens)
+    if len(starts) > MOST_INSERTS:
+        message = f"the statement has more than {MOST_INSERTS:,} INSERTs"
+        raise BindError(message, hint="write it as several statements", sqlstate="54000")
+    return [list(tokens[start:end]) for start, end in itertools.pairwise((*starts, len(tokens)))]
+
+
+def _branch(
+    context: Context, text: str, tokens: list[Token]
+) -> tuple[CommandBinder, TableTarget | DirectoryTarget, exp.Select]:
+    reader = TokenReader(text, tokens)
+    binder = CommandBinder(context, reader)
+    target = insert_target(binder)
+    start = reader.current
+    if start is None or reader.word() in ("WITH", "FROM", "VALUES", "("):
+        raise reader.error("SELECT expected")
+    tree = parse_query(text, reader.rest)
+    if isinstance(tree, exp.SetOperation):
+        raise binder.error("a set operation is not allowed in an INSERT after FROM", start)
+    if not isinstance(tree, exp.Select):
+        raise reader.error("SELECT expected")
+    if tree.args.get("from_") is not None:
+        raise binder.error("the rows come from the FROM at the beginning: this SELECT takes no FROM of its own", start)
+    return binder, target, tree

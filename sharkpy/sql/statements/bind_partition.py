@@ -1,15 +1,24 @@
-"""PARTITIONED BY and PARTITION (…): columns of Hive partitions, and their values and filters in statements."""
+"""Hive partitions: their columns, values and filters in statements, and ADD, DROP and EXCHANGE PARTITION."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import BindError, ColumnNotFoundError, SharkError, UnsupportedError, did_you_mean
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE
 from sharkpy.catalog.model import Table
-from sharkpy.plan.commands import PartitionFilter, PartitionSpec
+from sharkpy.plan.commands import (
+    AddPartitions,
+    Command,
+    DropPartitions,
+    ExchangePartition,
+    PartitionFilter,
+    PartitionSpec,
+)
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import BINARY, Field, is_nested
 
@@ -151,3 +160,62 @@ def _value(binder: CommandBinder) -> str:
 def _missing(binder: CommandBinder, names: Sequence[str], token: Token | None) -> SharkError:
     listed = ", ".join(f'"{name}"' for name in names)
     return binder.error(f"PARTITION lacks the partition column {listed}", token, BindError)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTarget:
+    """Target of a clause: a table, or the Hive partition in PARTITION (…) before the clause."""
+
+    table: Table
+    partition: PartitionSpec | None = None
+
+    def full_partition(self, binder: CommandBinder) -> PartitionSpec:
+        """Return the values of all partition columns. Raise BindError if one is missing."""
+        spec = self.partition or ()
+        if missing := [name for name in self.table.partition_columns if name not in dict(spec)]:
+            raise binder.error(f'PARTITION lacks the partition column "{missing[0]}"', None)
+        return spec
+
+
+_IGNORE_MISSING = "hive.exec.drop.ignorenonexistent"
+
+
+def ignores_missing(conf: Conf) -> bool:
+    """Return whether DROP of a missing object is not an error, which is Hive's default."""
+    return conf.get(_IGNORE_MISSING, "true").lower() == "true"
+
+
+def add_partitions(binder: CommandBinder, table: Table, if_not_exists: bool) -> Command:
+    partitioned_table(binder, table, binder.reader.current)
+    return AddPartitions(table, tuple(_added(binder, table)), if_not_exists)
+
+
+def _added(binder: CommandBinder, table: Table) -> Iterator[tuple[PartitionSpec, str | None]]:
+    reader = binder.reader
+    while reader.peek("PARTITION"):
+        yield full_spec(binder, table), reader.optional_string("LOCATION")
+        reader.match(",")
+
+
+def drop_partitions(binder: CommandBinder, table: Table, if_exists: bool) -> Command:
+    reader = binder.reader
+    partitioned_table(binder, table, reader.current)
+    filters = [partition_filter(binder, table)]
+    while reader.match(","):
+        filters.append(partition_filter(binder, table))
+    reader.match("IGNORE", "PROTECTION")
+    reader.match("PURGE")
+    return DropPartitions(table, tuple(filters), if_exists or ignores_missing(binder.context.conf))
+
+
+def exchange_partition(binder: CommandBinder, table: Table) -> Command:
+    """EXCHANGE PARTITION (…) WITH TABLE source: move these partitions of `source` here."""
+    reader = binder.reader
+    token = reader.current
+    spec = values_spec(binder, table)
+    reader.expect("WITH", "TABLE")
+    source = partitioned_table(binder, binder.written_table("EXCHANGE PARTITION"), token)
+    forms = [[(field.name, field.dtype) for field in one.schema] for one in (table, source)]
+    if forms[0] != forms[1] or table.partition_columns != source.partition_columns:
+        raise binder.error(f"{table.qualified_name} and {source.qualified_name} differ in their columns", token)
+    return ExchangePartition(table, source, spec)

@@ -17,7 +17,7 @@ from sharkpy.catalog.hive_formats import (
     format_of_word,
 )
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.sql.grammar.syntax_error import place
+from sharkpy.sql.grammar.syntax_errors import place
 from sharkpy.sql.grammar.token_reader import TokenReader
 
 _UNSUPPORTED_FORMATS = ("DELTA", "ICEBERG", "JDBC", "HIVE")

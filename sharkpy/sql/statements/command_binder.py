@@ -15,7 +15,7 @@ from sharkpy.plan.commands import Command
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.context import Context
 from sharkpy.sql.grammar.parser import parse_query, tokenize
-from sharkpy.sql.grammar.syntax_error import place
+from sharkpy.sql.grammar.syntax_errors import place
 from sharkpy.sql.grammar.token_reader import TokenReader
 
 

@@ -1,22 +1,36 @@
-"""Clauses of continuous queries, and the queries themselves."""
+"""Clauses of continuous queries, the queries themselves, and syntax of other systems for them.
+
+That is CREATE STREAMING TABLE, CREATE MATERIALIZED VIEW, STREAM(name) and EMIT CHANGES. Words without a meaning here
+are replaced by spaces in the text. The stored query then has none of them, and errors keep their places.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+
+from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import BindError, ColumnNotFoundError, SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode, Trigger, TriggerKind
 from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import History, OnBadRow, StartFrom
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.sql.incremental.check import check_row_wise, division, division_to_give, needs_state
+from sharkpy.sql.grammar.parser import tokenize
+from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.incremental.divide_query import (
+    EmittingQueries,
+    check_row_wise,
+    divide_emitting_queries,
+    divide_query,
+    needs_state,
+)
 from sharkpy.sql.incremental.divided_query import DividedQuery
-from sharkpy.sql.incremental.given_queries import GivenQueries
-from sharkpy.sql.moment import MOMENT_HINT, milliseconds, moment_text
+from sharkpy.sql.session_time import MOMENT_HINT, moment_text, parse_moment
 from sharkpy.sql.statements.bind_table_clauses import ENDS, TableClauses, read_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.sql.statements.query_text import KeptQuery, kept_query
+from sharkpy.sql.statements.stored_queries import StoredQuery, bind_stored_query
 
 _CLAUSES = ("TRIGGER", "EMIT", "LATE", "ON", "START", "WITH")
 """Words that begin the clauses of continuous queries."""
@@ -59,11 +73,11 @@ def check_altered(binder: CommandBinder, table: Table, queries: Sequence[Logical
             check_row_wise(query)
         return
     if not needs_state(queries):
-        raise other_state(table)
-    queries_to_give(binder, queries, StreamClauses(is_unbounded=not table.expires, emit=table.emit))
+        raise other_state_error(table)
+    divide_sink_queries(binder, queries, StreamClauses(is_unbounded=not table.expires, emit=table.emit))
 
 
-def other_state(table: Table) -> SharkError:
+def other_state_error(table: Table) -> SharkError:
     """Return the error for another query of `table` whose state differs from the stored one."""
     hint = "keep the tables, groups and aggregates of the query, or create a new one"
     return BindError(
@@ -73,15 +87,15 @@ def other_state(table: Table) -> SharkError:
     )
 
 
-def divided_query(
+def bind_divided_query(
     binder: CommandBinder, clauses: StreamClauses, database: str
-) -> tuple[KeptQuery, DividedQuery | None]:
+) -> tuple[StoredQuery, DividedQuery | None]:
     """Bind the rest of the statement as a continuous query. Divide it if it needs state."""
     token = binder.reader.current
-    kept = kept_query(binder, database)
+    kept = bind_stored_query(binder, database)
     with binder.place_of(token):
         expires = not clauses.is_unbounded and clauses.emit is not EmitMode.RECOMPUTE
-        found = division(kept.plan, binder.context, clauses.emit, expires=expires)
+        found = divide_query(kept.plan, binder.context, clauses.emit, expires=expires)
         if found is None:
             check_row_wise_clauses(clauses)
         else:
@@ -89,9 +103,9 @@ def divided_query(
     return kept, found
 
 
-def queries_to_give(
+def divide_sink_queries(
     binder: CommandBinder, queries: Sequence[LogicalPlan], clauses: StreamClauses, only_final: str = ""
-) -> GivenQueries | None:
+) -> EmittingQueries | None:
     """Divide the queries of a continuous insert or sink; None if none of them needs state.
 
     `only_final` is the reason why the target accepts only final rows; empty if it accepts changes.
@@ -106,7 +120,7 @@ def queries_to_give(
     if emit is EmitMode.UPDATE and only_final:
         hint = "use EMIT APPEND, which gives final rows, or CREATE CONTINUOUS TABLE, which has the current rows"
         raise UnsupportedError(f"EMIT UPDATE {only_final} is not supported", hint=hint)
-    found = division_to_give(queries, binder.context, emit, expires=not clauses.is_unbounded)
+    found = divide_emitting_queries(queries, binder.context, emit, expires=not clauses.is_unbounded)
     _check_clauses(clauses, found.state)
     return found
 
@@ -209,7 +223,7 @@ def _start_from(binder: CommandBinder) -> StartFrom:
     word = reader.expect_any("EARLIEST", "LATEST", "TIMESTAMP")
     if word != "TIMESTAMP":
         return StartFrom() if word == "EARLIEST" else StartFrom(word)
-    moment = moment_of(binder)
+    moment = read_moment(binder)
     return StartFrom(f"TIMESTAMP '{moment_text(moment)}'", moment)
 
 
@@ -238,11 +252,11 @@ def _quoted(table: Table) -> str:
     return f"`{table.database}`.`{table.name}`"
 
 
-def moment_of(binder: CommandBinder) -> int:
+def read_moment(binder: CommandBinder) -> int:
     """Read a moment. Return it in milliseconds since 1970."""
     token = binder.reader.current
     text = binder.reader.string("a moment")
-    moment = milliseconds(text, binder.context.conf)
+    moment = parse_moment(text, binder.context.conf)
     if moment is None:
         raise binder.error(f'"{text}" is not a timestamp', token, hint=MOMENT_HINT, sqlstate="22007")
     return moment
@@ -278,3 +292,80 @@ def trigger_clause(binder: CommandBinder) -> Trigger:
     if seconds > _LONGEST:
         raise binder.error("a trigger can wait for at most 7 days", token, sqlstate="22023")
     return Trigger(TriggerKind.EVERY, seconds)
+
+
+_SOURCES = (TokenType.FROM, TokenType.JOIN)
+_ENDS = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN, TokenType.NULL)
+"""Tokens that may end an item of a query."""
+
+
+def without_stream_words(binder: CommandBinder) -> CommandBinder:
+    """Return a binder of the same statement without STREAM before the names of streams.
+
+    Raise BindError if STREAM precedes the name of a table.
+    """
+    return _without(binder, list(_stream_words(binder)))
+
+
+def without_emit_changes(binder: CommandBinder) -> CommandBinder:
+    """Return a binder of the same statement without EMIT CHANGES at its end, which has no effect here."""
+    tokens = binder.reader.rest
+    texts = [token.text.upper() for token in tokens[-2:]]
+    if texts == ["EMIT", "CHANGES"] and len(tokens) > 2 and tokens[-3].token_type in _ENDS:
+        return _without(binder, tokens[-2:])
+    return binder
+
+
+def _without(binder: CommandBinder, tokens: Sequence[Token]) -> CommandBinder:
+    if not tokens:
+        return binder
+    reader, pieces, end = binder.reader, list[str](), 0
+    for token in tokens:
+        pieces += [reader.text[end : token.start], " " * (token.end + 1 - token.start)]
+        end = token.end + 1
+    text = "".join([*pieces, reader.text[end:]])
+    blanked = TokenReader(text, tokenize(text))
+    blanked.position = reader.position
+    return CommandBinder(dataclasses.replace(binder.context, text=text), blanked)
+
+
+def _stream_words(binder: CommandBinder) -> Iterator[Token]:
+    """Tokens of `FROM STREAM(name)` and `FROM STREAM name` other than the name, in order."""
+    tokens = binder.reader.rest
+    for place in range(1, len(tokens) - 1):
+        token, following = tokens[place], tokens[place + 1]
+        is_word = token.text.upper() == "STREAM" and token.token_type != TokenType.IDENTIFIER
+        if not is_word or tokens[place - 1].token_type not in _SOURCES:
+            continue
+        if following.token_type == TokenType.L_PAREN:
+            name = _name(tokens[place + 2 : place + 5])
+            end = place + 2 + len(name)
+            if name and end < len(tokens) and tokens[end].token_type == TokenType.R_PAREN:
+                _check_stream(binder, name)
+                yield from (token, following, tokens[end])
+        elif binder.context.catalog.find_table(binder.context.database, "stream") is None:
+            name = _name(tokens[place + 1 : place + 4])
+            if name and _check_stream(binder, name):
+                yield token
+
+
+def _name(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Tokens of a name or database.name at the beginning; empty if there is none."""
+    if len(tokens) == 3 and tokens[1].token_type == TokenType.DOT:
+        return tokens
+    is_name = bool(tokens) and tokens[0].token_type not in (TokenType.STRING, TokenType.L_PAREN, TokenType.R_PAREN)
+    return tokens[:1] if is_name else ()
+
+
+def _check_stream(binder: CommandBinder, name: Sequence[Token]) -> bool:
+    """Return whether a name is a stream; False if it does not exist.
+
+    Raise BindError for a table, which each epoch would read again.
+    """
+    database = name[0].text if len(name) == 3 else binder.context.database
+    found = binder.context.catalog.find_table(database, name[-1].text)
+    if found is not None and not found.is_stream:
+        message = f"{found.qualified_name} is not a stream"
+        hint = f"CREATE STREAM name FROM TABLE {found.name} makes a stream of the rows appended to a table"
+        raise binder.error(message, name[0], BindError, hint, "42809")
+    return found is not None

@@ -24,7 +24,7 @@ from sharkpy.plan.commands import (
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind_state
 from sharkpy.sql.context import StatementClock
-from sharkpy.sql.statements.stream_clauses import other_state
+from sharkpy.sql.statements.stream_clauses import other_state_error
 from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
 from sharkpy.streaming.scheduler import StreamSession
@@ -94,7 +94,7 @@ def _check_same_state(known: ContinuousQuery, query: ContinuousQuery, table: Tab
     clock = StatementClock()
     old, new = (bind_state(one.text, state, catalog, conf, one.database, clock) for one in (known, query))
     if not new.has_state_of(old):
-        raise other_state(table)
+        raise other_state_error(table)
 
 
 def _read_by(table: Table, text: str, session: StreamSession) -> Table:

@@ -110,6 +110,6 @@ def _check_repeatable(query: ContinuousQuery, state: Table, catalog: Catalog, co
     if reads_clock:
         hint = "leave IDLE AFTER, CURRENT_TIMESTAMP and their like out"
         raise UnsupportedError(f"{what} reads the clock", hint=hint)
-    added = bind_state(query.text, state, catalog, conf, query.database).kept_delta
+    added = bind_state(query.text, state, catalog, conf, query.database).stored_delta
     if (name := varying_function(expressions_of(added))) is not None:
         raise UnsupportedError(f"{what} keeps values of {name}", hint="compute it of what is grouped, or leave it out")

@@ -16,7 +16,7 @@ from sharkpy.ml.rdd.rows import Row, rows_of, text_of
 from sharkpy.plan.commands import CreateContinuousSink, CreateContinuousTable
 from sharkpy.plan.expr import Call, Literal, conjunction
 from sharkpy.plan.logical import Filter, LogicalPlan
-from sharkpy.sql.expressions.key_value import key_value
+from sharkpy.sql.expressions.coercion import key_value
 from sharkpy.sql.incremental.watermarks import has_watermark
 from sharkpy.streaming.dstreams import row_functions
 from sharkpy.streaming.dstreams.program_query import ProgramQuery, drop_kept, named

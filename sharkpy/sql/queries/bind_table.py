@@ -1,0 +1,208 @@
+"""Tables in FROM: files at a path, earlier versions, metadata tables of lake tables, computed columns of streams.
+
+An earlier version, FOR SYSTEM_VERSION | SYSTEM_TIME AS OF, is one of the last epochs of a continuous table, or a
+snapshot of a lake table. A computed column is an expression over other columns, or a value in the paths of files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sqlglot import exp
+
+from sharkpy.base.errors import BindError, ParseError, SharkError, UnsupportedError
+from sharkpy.base.parse_limits import whole_number
+from sharkpy.catalog.continuous_query import EpochPoint
+from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
+from sharkpy.catalog.lake_tables import FACTS, LakePoint, is_lake
+from sharkpy.catalog.model import ComputedColumn, Table
+from sharkpy.catalog.system_tables import FILE_NAME
+from sharkpy.optimizer.function_traits import is_deterministic_function
+from sharkpy.plan.arrow_data import ArrowRows, GivenRows
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan
+from sharkpy.plan.subqueries import SUBQUERIES
+from sharkpy.sql.context import Context
+from sharkpy.sql.expressions.bind_literal import castable
+from sharkpy.sql.expressions.coercion import cast
+from sharkpy.sql.expressions.expr_binder import Clause, ExprBinder
+from sharkpy.sql.grammar.file_readers import FILE_OPTIONS
+from sharkpy.sql.grammar.parser import parse_query, tokenize
+from sharkpy.sql.object_names import note_files
+from sharkpy.sql.scope import Scope, ScopeColumn
+from sharkpy.sql.session_time import MOMENT_HINT, parse_moment
+from sharkpy.values.types import NULL, STRING
+
+
+def files_with_options(context: Context, word: str, node: exp.Expr) -> Table | None:
+    """Return the table of files at a path with options; None without options."""
+    given: FileOptions | None = node.args.get(FILE_OPTIONS)
+    if given is None:
+        return None
+    files = files_at_path(context, word, node, given)
+    if files is None:
+        message = f'options of "{node.this.name}", whose name does not tell a file format'
+        raise context.error(message, node, hint="write it before the path, as in csv.`path` OPTIONS (…)")
+    return files
+
+
+def files_at_path(context: Context, word: str, node: exp.Expr, given: FileOptions = NO_OPTIONS) -> Table | None:
+    """Return the table of files at the path in a quoted name; None if it is not such a path."""
+    if not node.this.args.get("quoted"):
+        return None
+    try:
+        found = context.catalog.file_table(word, node.this.name, given)
+    except SharkError as error:
+        raise context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
+    if found is not None:
+        note_files(context, node)
+    return found
+
+
+def relation_name(name: str) -> str:
+    """Return the name of a table in its query. For files, it is the file name without folder and suffix."""
+    return name.rstrip("/").rpartition("/")[2].partition(".")[0]
+
+
+def at_version(context: Context, table: Table, version: exp.Expr | None) -> Table:
+    """Return the table as of the version that a query names. Its files are read, not its blocks."""
+    if version is None:
+        return table
+    if is_lake(table):
+        return _at_snapshot(context, table, version)
+    point = _point(context, version)
+    if not table.continuous:
+        message = f"an earlier version of {table.qualified_name}, which is neither a continuous nor a lake table"
+        raise context.error(message, version, UnsupportedError)
+    return at_point(table, point)
+
+
+def at_point(table: Table, point: EpochPoint) -> Table:
+    return dataclasses.replace(table.from_files(f"@{point}"), as_of=point)
+
+
+def _at_snapshot(context: Context, table: Table, version: exp.Expr) -> Table:
+    """Return a lake table at a snapshot. VERSION is a snapshot's number, or the name of one."""
+    value = _literal(context, version)
+    if version.name.upper() == "VERSION":
+        number = whole_number(value.name)
+        point = LakePoint(name=value.name) if number is None else LakePoint(number)
+    else:
+        point = LakePoint(moment_ms=_moment(context, version, value))
+    try:
+        return context.catalog.lake_at(table, point)
+    except SharkError as error:
+        raise context.error(error.message, version, type(error), error.hint, error.sqlstate) from None
+
+
+def _literal(context: Context, version: exp.Expr) -> exp.Literal:
+    value = version.expression
+    if version.args.get("kind") != "AS OF" or not isinstance(value, exp.Literal):
+        raise context.error("AS OF and a literal expected", version, ParseError)
+    return value
+
+
+def _point(context: Context, version: exp.Expr) -> EpochPoint:
+    value = _literal(context, version)
+    if version.name.upper() == "VERSION":
+        number = whole_number(value.name)
+        if number is None:
+            raise context.error(f'"{value.name}" is not the number of an epoch', version, sqlstate="22023")
+        return EpochPoint(number)
+    return EpochPoint(moment_ms=_moment(context, version, value))
+
+
+def _moment(context: Context, version: exp.Expr, value: exp.Literal) -> int:
+    moment = parse_moment(value.name, context.conf)
+    if moment is None or not value.is_string:
+        raise context.error(f'"{value.name}" is not a timestamp', version, hint=MOMENT_HINT, sqlstate="22007")
+    return moment
+
+
+def metadata_table(context: Context, node: exp.Expr) -> LogicalPlan | None:
+    """Bind [database.]table.what, or return None if this is not a metadata table of a lake table.
+
+    An ordinary table with that name takes precedence.
+    """
+    if not isinstance(node, exp.Table):
+        return None
+    *place, table_name, what = (part.name.lower() for part in node.parts)
+    if what not in FACTS or len(place) > 1:
+        return None
+    database = place[0] if place else context.database
+    if not place and context.catalog.find_entry(table_name, what) is not None:
+        return None
+    table = _lake_table(context, database, table_name)
+    if table is None:
+        return None
+    table = at_version(context, table, node.args.get("version"))
+    try:
+        found = context.catalog.lake_facts(table, what)
+    except SharkError as error:
+        raise context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
+    columns = tuple(context.column(field.name, field.dtype) for field in found.schema)
+    return Given(columns, GivenRows(f"{table.qualified_name}.{what}", found.schema, ArrowRows(), here=found))
+
+
+def _lake_table(context: Context, database: str, name: str) -> Table | None:
+    found = context.catalog.find_entry(database, name)
+    return context.catalog.find_table(database, name) if found is not None and is_lake(found) else None
+
+
+_CLAUSE = Clause("a computed column")
+
+
+def with_computed_columns(context: Context, rows: LogicalPlan, stream: Table) -> LogicalPlan:
+    """Add the computed columns of a stream to its rows, after its own columns and before the virtual ones."""
+    if not stream.computed:
+        return rows
+    own = len(stream.schema)
+    known = [ScopeColumn(None, None, column.name, column) for column in rows.output]
+    made: list[Alias] = []
+    for one in stream.computed:
+        value = computed_value(context, stream, one, Scope(known))
+        made.append(Alias(value, next(context.ids), one.name))
+        known.append(ScopeColumn(None, None, one.name, value))
+    return Project(rows, (*rows.output[:own], *made, *rows.output[own:]))
+
+
+def computed_value(context: Context, stream: Table, column: ComputedColumn, scope: Scope) -> Expr:
+    """Return the value of a computed column, in its type.
+
+    Raise BindError if it needs more than one row, or is not deterministic.
+    """
+    if column.is_of_path:
+        path = next(one.expr for one in scope.columns if one.name == FILE_NAME)
+        return cast(Call("path_value", (path, Literal(column.name, STRING)), STRING), column.dtype)
+    text = f"SELECT {column.text}"
+    inner = dataclasses.replace(context, text=text, database=stream.database, ctes={}, kept=None)
+    try:
+        value = ExprBinder(inner, scope, _CLAUSE).bind(parse_query(text, tokenize(text)).expressions[0])
+    except SharkError as error:
+        message = f'in the column "{column.name}" of {stream.qualified_name}: {error.message}'
+        raise type(error)(message, hint=error.hint, sqlstate=error.sqlstate) from None
+    _check_value(column, value)
+    return value if column.dtype in (value.dtype, NULL) else cast(value, column.dtype)
+
+
+def watermark_column(node: LogicalPlan) -> ColumnRef | None:
+    """Return the column of a stream's watermark if this node introduces it; else None."""
+    match node:
+        case Scan(table=Table(watermark=mark)) if mark is not None and mark.column in node.names:
+            return node.columns[node.names.index(mark.column)]
+        case Project(child=Scan(table=Table(watermark=mark)) as scan) if mark and mark.column not in scan.names:
+            return next((item.ref for item in node.items if isinstance(item, Alias) and item.name == mark.column), None)
+    return None
+
+
+def _check_value(column: ComputedColumn, value: Expr) -> None:
+    for part in value.walk():
+        if isinstance(part, SUBQUERIES):
+            raise BindError(f'the column "{column.name}" can only use the values of its row, without subqueries')
+        if isinstance(part, Call) and not is_deterministic_function(part.function):
+            message = f'the column "{column.name}" gives another value each time: {part.function}()'
+            raise BindError(message, hint="a stream may be read again")
+    if column.dtype != NULL and not castable(value.dtype, column.dtype):
+        raise BindError(
+            f'the column "{column.name}" is {value.dtype}, which cannot be {column.dtype}', sqlstate="42804"
+        )

@@ -2,59 +2,43 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from sqlglot import exp
 
-from sharkpy.base.errors import (
-    DatabaseNotFoundError,
-    ParseError,
-    SharkError,
-    TableNotFoundError,
-    TypeMismatchError,
-    did_you_mean,
-)
-from sharkpy.catalog.model import Table
-from sharkpy.catalog.stream_kinds import SPANS, has_spans
-from sharkpy.catalog.system_tables import FILE_NAME, SYSTEM_DATABASES, virtual_columns_in
-from sharkpy.plan.arrow_data import ArrowRows, GivenRows
-from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan, Values
+from sharkpy.base.errors import ParseError, TypeMismatchError
+from sharkpy.catalog.system_tables import SYSTEM_DATABASES
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.logical import LogicalPlan, Project, Values
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
-from sharkpy.sql.expressions.bind_function import argument_types, bind_arguments, literal_values, unknown_function
 from sharkpy.sql.expressions.bind_macro import bind_table_macro
-from sharkpy.sql.expressions.coercion import cast, cast_all, unify, with_minimal_literals
+from sharkpy.sql.expressions.coercion import unify, with_minimal_literals
 from sharkpy.sql.expressions.literal_lists import cell_literal, rows_of
 from sharkpy.sql.grammar.file_readers import FILE_OPTIONS
 from sharkpy.sql.grammar.literal_parser import LiteralList
-from sharkpy.sql.grammar.parser import parse
 from sharkpy.sql.grammar.relation_parser import STATE
-from sharkpy.sql.incremental.divide_query import divide_query
-from sharkpy.sql.incremental.divided_query import DividedQuery
-from sharkpy.sql.object_names import called_macro, function_name, note_database, note_table, registry_name
+from sharkpy.sql.object_names import called_macro, function_name, note_database
 from sharkpy.sql.queries.bind_cte import bind_cte
 from sharkpy.sql.queries.bind_pivot import bind_pivots
 from sharkpy.sql.queries.bind_sample import sampled
 from sharkpy.sql.queries.bind_table import (
-    at_point,
     at_version,
-    files_at_path,
-    files_with_options,
     metadata_table,
     relation_name,
+    scan,
+    system_table,
+    table_or_rows,
     with_computed_columns,
 )
-from sharkpy.sql.queries.bind_view import view_output
-from sharkpy.sql.queries.table_functions import generator_plan
+from sharkpy.sql.queries.bind_view import bind_view, circular_view, rows_of_state, state_table
+from sharkpy.sql.queries.table_functions import bind_generator, generator_plan
 from sharkpy.sql.scope import Scope, relation_scope
-from sharkpy.udf import registry
-from sharkpy.values.types import ArrayType, DataType, StructType, has_null_type
 
 _TABLE_PARTS = ("this", "db", "alias", "joins", "sample", "pivots", "version", STATE, FILE_OPTIONS)
+_MOST_VALUES = 200_000
+"""Maximum number of literals. DuckDB plans them in seconds, and cannot be cancelled during that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,89 +93,30 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
     name = node.this.name.lower()
     database = node.args["db"].name.lower() if node.args.get("db") else None
     if node.args.get(STATE):
-        state = _state_table(context, database or context.database, name, node)
+        state = state_table(context, database or context.database, name, node)
         if database is None:
             note_database(context, node)
         return _aliased(context, sampled(context, scan(context, state), node, state), node, parent, name)
     if database is None and name in context.ctes:
         return _aliased(context, sampled(context, _bind_cte(context, name, node), node, None), node, parent, name)
-    if database in SYSTEM_DATABASES and (system := _system_table(context, database, name, node)) is not None:
+    if database in SYSTEM_DATABASES and (system := system_table(context, database, name, node)) is not None:
         return _aliased(context, sampled(context, system, node, None), node, parent, name, database)
-    found = _table_or_rows(context, database, name, node)
+    found = table_or_rows(context, database, name, node)
     if isinstance(found, LogicalPlan):
         return _aliased(context, sampled(context, found, node, None), node, parent, name)
     table = at_version(context, found, node.args.get("version"))
     if table.qualified_name in context.views and context.kept is not None:
-        raise _circular(context, table, node)
+        raise circular_view(context, table, node)
     if table.is_view:
         plan = sampled(context, with_computed_columns(context, bind_view(context, table, node), table), node, table)
         return _aliased(context, plan, node, parent, name, table.database)
-    if table.is_stream and (rows := _rows_of_state(context, table, node)) is not None:
+    if table.is_stream and (rows := rows_of_state(context, table, node)) is not None:
         rows = with_computed_columns(context, rows, table)
         return _aliased(context, sampled(context, rows, node, table), node, parent, name, table.database)
     read = scan(context, table)
     hidden = read.columns[len(table.schema) :]
     shown = sampled(context, with_computed_columns(context, read, table), node, table)
     return _aliased(context, shown, node, parent, relation_name(name), table.database, hidden)
-
-
-def _table_or_files(context: Context, database: str | None, name: str, node: exp.Expr) -> Table:
-    """Return the table with a name, else the files at the path that is the name: parquet.`/data/x`, or 'x.csv'."""
-    if (described := files_with_options(context, database or "", node)) is not None:
-        return described
-    try:
-        found = find_table(context, database or context.database, name, node)
-        note_table(context, node, found, is_qualified=database is not None)
-        return found
-    except (TableNotFoundError, DatabaseNotFoundError):
-        files = files_at_path(context, database or "", node)
-        if files is None:
-            raise
-        return files
-
-
-def _table_or_rows(context: Context, database: str | None, name: str, node: exp.Expr) -> Table | LogicalPlan:
-    """Return rows that the program registered under a name, else a table or files, else the rows of a variable."""
-    if database is not None:
-        return _table_or_files(context, database, name, node)
-    if (registered := _given(context, node, is_registered=True)) is not None:
-        return registered
-    try:
-        return _table_or_files(context, database, name, node)
-    except TableNotFoundError:
-        variable = _given(context, node, is_registered=False)
-        if variable is None:
-            raise
-        return variable
-
-
-def _given(context: Context, node: exp.Expr, *, is_registered: bool) -> LogicalPlan | None:
-    """Rows of the program that runs the statement, by their name. Views and stored queries cannot use them."""
-    if context.views or context.kept is not None:
-        return None
-    try:
-        found = context.catalog.given_rows(node.this.name, is_registered=is_registered)
-    except SharkError as error:
-        raise context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
-    if found is None:
-        return None
-    if node.args.get("version"):
-        raise context.unsupported(f"a version of {found.label}", node)
-    return Given(tuple(context.column(field.name, field.dtype) for field in found.schema), found)
-
-
-def _system_table(context: Context, database: str, name: str, node: exp.Expr) -> LogicalPlan | None:
-    """Rows of the engine's own table, computed at each run of the plan; None if the database is a user's."""
-    try:
-        found = context.catalog.system_table(database, name)
-    except SharkError as error:
-        raise context.error(error.message, node, type(error), error.hint) from None
-    if found is None:
-        return None
-    if node.args.get("version"):
-        raise context.unsupported(f"a version of {database}.{name}", node)
-    columns = tuple(context.column(field.name, field.dtype) for field in found.schema)
-    return Given(columns, GivenRows(f"{database}.{name}", found.schema, ArrowRows(), here=found))
 
 
 def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
@@ -209,134 +134,9 @@ def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None)
     return _aliased(context, sampled(context, plan, node, None), node, parent, name)
 
 
-def find_table(context: Context, database: str, name: str, node: exp.Expr | None, *, has_rows: bool = True) -> Table:
-    """Find a table or view.
-
-    Errors have the place of `node`, and a hint that considers CTEs. With `has_rows`, raise BindError for a continuous
-    query that has no rows.
-    """
-    try:
-        found = context.catalog.table(database, name)
-    except SharkError as error:
-        hint = error.hint or did_you_mean(name, context.ctes)
-        message = error.message
-        if isinstance(error, TableNotFoundError) and isinstance(node, exp.Table):
-            message = f"Table not found {'.'.join(part.name for part in node.parts)}"
-        raise context.error(message, node, type(error), hint) from None
-    if has_rows and found.has_no_rows:
-        message = f"{found.qualified_name} is a {found.streaming_kind}, which has no rows"
-        raise context.error(message, node, hint=_place_of_rows(found), sqlstate="42809")
-    return found
-
-
-def _place_of_rows(query: Table) -> str:
-    """Hint that says where the rows of a continuous insert or sink are."""
-    if query.location is not None:
-        return f"files in {query.location} have them"
-    return "its targets have them" if query.sink is None else f"they went to {query.sink.kind}"
-
-
-def scan(context: Context, table: Table) -> Scan:
-    """Scan a table: its own columns, then the virtual columns that the statement names."""
-    named = " ".join([context.text, *(FILE_NAME if one.is_of_path else one.text for one in table.computed)])
-    fields = (*table.schema, *virtual_columns_in(named, table))
-    columns = tuple(context.column(field.name, field.dtype) for field in fields)
-    return Scan(table, columns, tuple(field.name for field in fields))
-
-
 def _bind_cte(context: Context, name: str, node: exp.Expr) -> LogicalPlan:
     cte = context.ctes[name]
     return _renamed(context, bind_cte(context, cte), cte.column_names, node)
-
-
-def bind_view(context: Context, table: Table, node: exp.Expr | None, stream: Table | None = None) -> LogicalPlan:
-    """Bind a view's query in the view's database, under the view's column names.
-
-    For a continuous table with state, `stream` reads its rows as a stream FROM that table.
-    """
-    inner, plan = _view_query(context, table, node)
-    if table.has_state:
-        divided, state = _divided(inner, table, plan)
-        unnamed = dataclasses.replace(inner, text="")
-        read = partial(scan, unnamed, state)
-        if stream is None:
-            plan = divided.read(read)
-        elif has_spans(stream):
-            plan = divided.closed_within(read, partial(scan, unnamed, dataclasses.replace(stream, schema=SPANS)))
-        else:
-            plan = divided.read(partial(scan, unnamed, dataclasses.replace(stream, schema=state.schema)))
-    output = view_output(table, plan.output)
-    if len(output) != len(table.schema):
-        message = f"the view {table.qualified_name} has {len(table.schema)} columns, its query {len(output)}"
-        raise context.error(message, node, hint="create the view again")
-    items: list[Alias | ColumnRef] = []
-    for column, field in zip(output, table.schema, strict=True):
-        # The query decides a column's type, even if it changed: the view's type could not hold all values.
-        value = cast(column, field.dtype) if has_null_type(column.dtype) else column
-        is_same = value is column and column.name == field.name
-        items.append(column if is_same else Alias(value, next(context.ids), field.name))
-    return plan if tuple(items) == plan.output else Project(plan, tuple(items))
-
-
-def _view_query(context: Context, table: Table, node: exp.Expr | None) -> tuple[Context, LogicalPlan]:
-    """Bind a view's query. Return its context and its plan."""
-    if table.qualified_name in context.views:
-        raise _circular(context, table, node)
-    text = table.view_text or ""
-    inner = dataclasses.replace(
-        context,
-        database=table.view_database,
-        text=text,
-        ctes={},
-        views=(*context.views, table.qualified_name),
-        kept=None,
-    )
-    try:
-        return inner, context.bind_query(parse(text), inner, None)
-    except SharkError as error:
-        message = f"in the view {table.qualified_name}: {error.message}"
-        raise context.error(message, node, type(error), error.hint, error.sqlstate) from None
-
-
-def _circular(context: Context, view: Table, node: exp.Expr | None) -> SharkError:
-    chain = " -> ".join((*context.views, view.qualified_name))
-    return context.error(f"the view {view.qualified_name} refers to itself: {chain}", node)
-
-
-def _rows_of_state(context: Context, stream: Table, node: exp.Expr) -> LogicalPlan | None:
-    """Rows of a stream FROM a continuous table with state; None for another stream."""
-    source = context.catalog.source_of(stream)
-    return None if source is None or not source.has_state else bind_view(context, source, node, stream)
-
-
-def _state_table(context: Context, database: str, name: str, node: exp.Expr) -> Table:
-    """The state table for STATE OF name."""
-    table = find_table(context, database, name, node, has_rows=False)
-    if not table.has_state:
-        message = f"{table.qualified_name} is not a continuous table, insert or sink with state"
-        raise context.error(message, node, sqlstate="42809")
-    return _state_of(context, at_version(context, table, node.args.get("version")))
-
-
-def _state_of(context: Context, table: Table) -> Table:
-    state = context.catalog.table(table.database, table.state_name)
-    return state if table.as_of is None else at_point(state, table.as_of)
-
-
-def divided_view(context: Context, table: Table, node: exp.Expr | None = None) -> DividedQuery:
-    """Return the divided query of a continuous table with state."""
-    inner, query = _view_query(context, table, node)
-    return _divided(inner, table, query)[0]
-
-
-def _divided(context: Context, table: Table, query: LogicalPlan) -> tuple[DividedQuery, Table]:
-    """The divided query of a continuous table, and the table with its state."""
-    state = _state_of(context, table)
-    found = divide_query(query, context, state.emit, expires=state.expires)
-    if found is None or found.schema.names != state.schema.names:
-        message = f"the query of {table.qualified_name} has another state than when it was defined"
-        raise context.error(message, None, sqlstate="55000")
-    return found, state
 
 
 def _bind_subquery(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
@@ -433,65 +233,6 @@ def bind_lateral(context: Context, node: exp.Expr, outer: Scope) -> Relation:
         return Relation(plan, relation_scope(relation, None, columns, outer.parent))
     context.only(node.this, "this")
     return _aliased(context, context.bind_query(node.this.this, context, outer), node, outer.parent)
-
-
-def bind_generator(
-    binder: expr_binder.ExprBinder, node: exp.Expr, names: Sequence[str]
-) -> tuple[Call, tuple[ColumnRef, ...]]:
-    """Bind a call of a table function and its output columns, under `names` if there are any."""
-    context = binder.context
-    if not isinstance(node, exp.Anonymous):
-        raise context.error("a table function expected", node)
-    function = function_name(node)
-    known = registry_name(context, node)
-    row = registry.table_function(known)
-    if row is None:
-        if registry.scalar(known) or registry.aggregate(known):
-            raise context.error(f"{function} is not a table function", node)
-        raise unknown_function(binder, known, node)
-    args = bind_arguments(binder, node)
-    if row.name == "stack":
-        args, fields = _stack(context, args, node)
-    else:
-        targets = argument_types(binder, row.name, row.arguments, args, node)
-        args = cast_all(args, targets)
-        if row.literal_columns is not None:
-            fields = list(row.literal_columns(targets, literal_values(args)))
-        else:
-            fields = list(row.columns(targets))
-    if names and len(names) != len(fields):
-        message = f"{function} yields {len(fields)} columns, {len(names)} names are given"
-        raise context.error(message, node, sqlstate="42811")
-    columns = tuple(
-        context.column(names[index] if names else name, dtype) for index, (name, dtype) in enumerate(fields)
-    )
-    struct = StructType(tuple(name for name, _ in fields), tuple(dtype for _, dtype in fields))
-    return Call(row.name, args, ArrayType(struct)), columns
-
-
-def _stack(
-    context: Context, args: tuple[Expr, ...], node: exp.Expr
-) -> tuple[tuple[Expr, ...], list[tuple[str, DataType]]]:
-    """Bind stack(n, v1, …) with n rows. The values of a column are cast to their common type."""
-    match args:
-        case (Literal(int() as num_rows), *values) if num_rows > 0 and values:
-            pass
-        case _:
-            raise context.error("stack takes a positive literal number of rows and values", node, TypeMismatchError)
-    width = -(-len(values) // num_rows)
-    cast_values: list[Expr] = list(values)
-    fields: list[tuple[str, DataType]] = []
-    for index in range(width):
-        unified = unify(values[index::width])
-        if unified is None:
-            raise context.error(f"column {index} of stack has no common type", node, TypeMismatchError)
-        cast_values[index::width] = unified
-        fields.append((f"col{index}", unified[0].dtype))
-    return (args[0], *cast_values), fields
-
-
-_MOST_VALUES = 200_000
-"""Maximum number of literals. DuckDB plans them in seconds, and cannot be cancelled during that time."""
 
 
 def _bound_rows(binder: expr_binder.ExprBinder, node: exp.Expr) -> Iterator[tuple[exp.Expr, Sequence[Expr]]]:

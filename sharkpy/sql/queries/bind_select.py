@@ -18,12 +18,11 @@ from sharkpy.sql.expressions.bind_name import GROUPING_ID, MOST_BITS
 from sharkpy.sql.expressions.expr_binder import ExprBinder
 from sharkpy.sql.object_names import function_name, registry_name
 from sharkpy.sql.queries.aggregation import Aggregation
-from sharkpy.sql.queries.bind_from import bind_generator
 from sharkpy.sql.queries.bind_group import bind_groups, is_argument
 from sharkpy.sql.queries.bind_join import bind_joined
 from sharkpy.sql.queries.bind_star import expand_columns
 from sharkpy.sql.queries.ordering import Ordering, bind_limit, bind_ordering, order
-from sharkpy.sql.queries.table_functions import generator_plan
+from sharkpy.sql.queries.table_functions import bind_generator, generator_plan
 from sharkpy.sql.queries.time_windows import (
     grouped_windows,
     with_row_windows,

@@ -1,4 +1,4 @@
-"""Tables in FROM: files at a path, earlier versions, metadata tables of lake tables, computed columns of streams.
+"""Tables in FROM: lookup by name, files at a path, earlier versions, metadata of lake tables, computed columns.
 
 An earlier version, FOR SYSTEM_VERSION | SYSTEM_TIME AS OF, is one of the last epochs of a continuous table, or a
 snapshot of a lake table. A computed column is an expression over other columns, or a value in the paths of files.
@@ -10,13 +10,21 @@ import dataclasses
 
 from sqlglot import exp
 
-from sharkpy.base.errors import BindError, ParseError, SharkError, UnsupportedError
-from sharkpy.base.parse_limits import whole_number
+from sharkpy.base.digits import whole_number
+from sharkpy.base.errors import (
+    BindError,
+    DatabaseNotFoundError,
+    ParseError,
+    SharkError,
+    TableNotFoundError,
+    UnsupportedError,
+    did_you_mean,
+)
 from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.lake_tables import FACTS, LakePoint, is_lake
 from sharkpy.catalog.model import ComputedColumn, Table
-from sharkpy.catalog.system_tables import FILE_NAME
+from sharkpy.catalog.virtual_columns import FILE_NAME, virtual_columns_in
 from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.plan.arrow_data import ArrowRows, GivenRows
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
@@ -28,10 +36,104 @@ from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.expressions.expr_binder import Clause, ExprBinder
 from sharkpy.sql.grammar.file_readers import FILE_OPTIONS
 from sharkpy.sql.grammar.parser import parse_query, tokenize
-from sharkpy.sql.object_names import note_files
+from sharkpy.sql.object_names import note_files, note_table
 from sharkpy.sql.scope import Scope, ScopeColumn
 from sharkpy.sql.session_time import MOMENT_HINT, parse_moment
 from sharkpy.values.types import NULL, STRING
+
+
+def table_or_rows(context: Context, database: str | None, name: str, node: exp.Expr) -> Table | LogicalPlan:
+    """Return rows that the program registered under a name, else a table or files, else the rows of a variable."""
+    if database is not None:
+        return _table_or_files(context, database, name, node)
+    if (registered := _given(context, node, is_registered=True)) is not None:
+        return registered
+    try:
+        return _table_or_files(context, database, name, node)
+    except TableNotFoundError:
+        variable = _given(context, node, is_registered=False)
+        if variable is None:
+            raise
+        return variable
+
+
+def _given(context: Context, node: exp.Expr, *, is_registered: bool) -> LogicalPlan | None:
+    """Rows of the program that runs the statement, by their name. Views and stored queries cannot use them."""
+    if context.views or context.kept is not None:
+        return None
+    try:
+        found = context.catalog.given_rows(node.this.name, is_registered=is_registered)
+    except SharkError as error:
+        raise context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
+    if found is None:
+        return None
+    if node.args.get("version"):
+        raise context.unsupported(f"a version of {found.label}", node)
+    return Given(tuple(context.column(field.name, field.dtype) for field in found.schema), found)
+
+
+def _table_or_files(context: Context, database: str | None, name: str, node: exp.Expr) -> Table:
+    """Return the table with a name, else the files at the path that is the name: parquet.`/data/x`, or 'x.csv'."""
+    if (described := files_with_options(context, database or "", node)) is not None:
+        return described
+    try:
+        found = find_table(context, database or context.database, name, node)
+        note_table(context, node, found, is_qualified=database is not None)
+        return found
+    except (TableNotFoundError, DatabaseNotFoundError):
+        files = files_at_path(context, database or "", node)
+        if files is None:
+            raise
+        return files
+
+
+def find_table(context: Context, database: str, name: str, node: exp.Expr | None, *, has_rows: bool = True) -> Table:
+    """Find a table or view.
+
+    Errors have the place of `node`, and a hint that considers CTEs. With `has_rows`, raise BindError for a continuous
+    query that has no rows.
+    """
+    try:
+        found = context.catalog.table(database, name)
+    except SharkError as error:
+        hint = error.hint or did_you_mean(name, context.ctes)
+        message = error.message
+        if isinstance(error, TableNotFoundError) and isinstance(node, exp.Table):
+            message = f"Table not found {'.'.join(part.name for part in node.parts)}"
+        raise context.error(message, node, type(error), hint) from None
+    if has_rows and found.has_no_rows:
+        message = f"{found.qualified_name} is a {found.streaming_kind}, which has no rows"
+        raise context.error(message, node, hint=_place_of_rows(found), sqlstate="42809")
+    return found
+
+
+def _place_of_rows(query: Table) -> str:
+    """Hint that says where the rows of a continuous insert or sink are."""
+    if query.location is not None:
+        return f"files in {query.location} have them"
+    return "its targets have them" if query.sink is None else f"they went to {query.sink.kind}"
+
+
+def system_table(context: Context, database: str, name: str, node: exp.Expr) -> LogicalPlan | None:
+    """Rows of the engine's own table, computed at each run of the plan; None if the database is a user's."""
+    try:
+        found = context.catalog.system_table(database, name)
+    except SharkError as error:
+        raise context.error(error.message, node, type(error), error.hint) from None
+    if found is None:
+        return None
+    if node.args.get("version"):
+        raise context.unsupported(f"a version of {database}.{name}", node)
+    columns = tuple(context.column(field.name, field.dtype) for field in found.schema)
+    return Given(columns, GivenRows(f"{database}.{name}", found.schema, ArrowRows(), here=found))
+
+
+def scan(context: Context, table: Table) -> Scan:
+    """Scan a table: its own columns, then the virtual columns that the statement names."""
+    named = " ".join([context.text, *(FILE_NAME if one.is_of_path else one.text for one in table.computed)])
+    fields = (*table.schema, *virtual_columns_in(named, table))
+    columns = tuple(context.column(field.name, field.dtype) for field in fields)
+    return Scan(table, columns, tuple(field.name for field in fields))
 
 
 def files_with_options(context: Context, word: str, node: exp.Expr) -> Table | None:

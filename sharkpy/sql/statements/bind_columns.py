@@ -13,8 +13,7 @@ from sharkpy.catalog.model import ComputedColumn, Constraint, Table
 from sharkpy.plan.expr import Alias, ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.sql.queries.bind_from import scan
-from sharkpy.sql.queries.bind_table import with_computed_columns
+from sharkpy.sql.queries.bind_table import scan, with_computed_columns
 from sharkpy.sql.statements.bind_constraints import (
     column_constraint,
     starts_constraint,

@@ -24,7 +24,7 @@ from sharkpy.plan.commands import (
 )
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.incremental.divide_query import NoStreamError
-from sharkpy.sql.queries.bind_from import divided_view
+from sharkpy.sql.queries.bind_view import divided_view
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_epoch import new_state
 from sharkpy.sql.statements.bind_table_clauses import cached_by_name, partitioned_columns, storage_of_clauses

@@ -13,7 +13,8 @@ from sharkpy.plan.commands import Insert, KeptState, LateRows, MultiInsert, Stat
 from sharkpy.plan.logical import LogicalPlan, Project, Scan, Values
 from sharkpy.sql.incremental.divide_query import EmittingQueries, divide_emitting_queries, divide_query
 from sharkpy.sql.incremental.divided_query import DividedQuery
-from sharkpy.sql.queries.bind_from import bind_view, scan
+from sharkpy.sql.queries.bind_table import scan
+from sharkpy.sql.queries.bind_view import bind_view
 from sharkpy.sql.statements.bind_insert import insertable
 from sharkpy.sql.statements.command_binder import CommandBinder, find_insert
 from sharkpy.sql.statements.stored_queries import epoch_inserts

@@ -18,7 +18,7 @@ from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.expressions.expr_binder import WHERE, Clause, ExprBinder
 from sharkpy.sql.grammar.parser import parse_expression
 from sharkpy.sql.grammar.token_reader import word_of
-from sharkpy.sql.queries.bind_from import scan
+from sharkpy.sql.queries.bind_table import scan
 from sharkpy.sql.scope import Scope, relation_scope
 from sharkpy.sql.statements.bind_constraints import default_of, enforced
 from sharkpy.sql.statements.command_binder import CommandBinder

@@ -27,7 +27,7 @@ from sharkpy.catalog.stream_kinds import (
 from sharkpy.plan.commands import CreateStream, DropStream
 from sharkpy.sql.expressions.literals import interval_literal
 from sharkpy.sql.grammar.token_reader import TokenReader
-from sharkpy.sql.queries.bind_from import divided_view
+from sharkpy.sql.queries.bind_view import divided_view
 from sharkpy.sql.statements.bind_columns import check_computed, column_fields, path_columns
 from sharkpy.sql.statements.bind_storage import combined, with_options
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, columns_by_format, table_clauses

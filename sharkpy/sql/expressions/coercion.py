@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
-import pyarrow as pa
-
 from sharkpy.base.errors import TypeMismatchError, UnsupportedError
 from sharkpy.plan.expr import Call, Cast, Expr, Literal, PythonValue
 from sharkpy.values.common_types import as_decimal, common_type, comparison_type, fits_decimal
@@ -250,6 +248,8 @@ def as_boolean(expr: Expr) -> Expr | None:
 
 def key_value(field: Field, value: PythonValue) -> PythonValue:
     """Convert a value to the type of a column. Raise TypeMismatchError if that is not exact."""
+    import pyarrow as pa
+
     if value is None:
         return None
     try:

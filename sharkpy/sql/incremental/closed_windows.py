@@ -71,7 +71,7 @@ class ClosingWatermark:
     ) -> LogicalPlan:
         """Rows of closed windows, without rows that arrived after their window was closed.
 
-        `seen` is the column of `Closing.seen`.
+        `seen` is the column of `ClosingWatermark.seen`.
         """
         mark = new_column("watermark", TIMESTAMP)
         is_given = Call("and", (_is_at_most(end_of(window), mark), arrived_in_time(window, seen)), BOOLEAN)

@@ -71,7 +71,7 @@ def divide_query(
 def divide_emitting_queries(
     queries: Sequence[LogicalPlan], context: Context, emit: EmitMode, *, expires: bool = False
 ) -> EmittingQueries:
-    """Divide the queries of a continuous insert or sink, of which at least one `needs_state`; see `division`.
+    """Divide the queries of a continuous insert or sink, of which at least one `needs_state`; see `divide_query`.
 
     Epochs emit their rows in mode `emit`, APPEND or UPDATE. Emitted rows may be forgotten.
     """

@@ -96,7 +96,7 @@ def rows_in_reach(rows: LogicalPlan, time: int, reach: int, *watermarks: Logical
 class ArrivalMarks(Producer):
     """Placeholder for a row with watermarks and row counts of parts of the state, as of before an epoch.
 
-    `with_marks` replaces it.
+    `replace_arrival_marks` replaces it.
     """
 
     columns: tuple[ColumnRef, ...]

@@ -219,7 +219,7 @@ def changing_rows(gives: EmitMode | None) -> SharkError:
 
 
 def changing_tables(gives: EmitMode | None) -> SharkError:
-    """Error for rows of tables that are combined with rows of a stream. `gives`: see `changing`."""
+    """Error for rows of tables that are combined with rows of a stream. `gives`: see `changing_rows`."""
     hint = f"{_TABLES_FIRST}; {'or EMIT UPDATE' if gives is None else _OF_TABLES}"
     return _not_emitted(gives, f"{WITH_TABLES}, which may change,", hint)
 

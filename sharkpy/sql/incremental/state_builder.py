@@ -90,9 +90,9 @@ def build_state(
 ) -> DividedQuery:
     """Divide a query that reads streams and is not row-wise, or several queries that share a state.
 
-    With RECOMPUTE, all input rows are kept for an operator that has no state. `expires`: see `division`. `gives`: see
-    `divide_emitting_queries`. Raise UnsupportedError, which names the operator, if the state of earlier epochs cannot be kept,
-    or if `emit` is impossible.
+    With RECOMPUTE, all input rows are kept for an operator that has no state. `expires`: see `divide_query`. `gives`:
+    see `divide_emitting_queries`. Raise UnsupportedError, which names the operator, if the state of earlier epochs
+    cannot be kept, or if `emit` is impossible.
     """
     return _StateBuilder(streams, context, emit, expires=expires, gives=gives).of(queries)
 
@@ -336,7 +336,7 @@ def _has_tables(rows: LogicalPlan, streams: Streams) -> bool:
 
 
 def changing_node(node: LogicalPlan, streams: Streams, gives: EmitMode | None) -> SharkError:
-    """Error for a node whose rows may change although the output mode does not allow it. `gives`: see `changing`."""
+    """Error for a node whose rows may change although the output mode does not allow it. `gives`: see `changing_rows`."""
     below = (child for child in node.children if streams.below(child))
     is_of_tables = is_union_with_tables(node, streams) or any(_has_tables(child, streams) for child in below)
     return changing_tables(gives) if is_of_tables else changing_rows(gives)

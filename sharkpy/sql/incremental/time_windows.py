@@ -141,7 +141,7 @@ def end_of(window: Expr) -> Expr:
 
 
 def arrived_in_time(window: Expr, seen: ColumnRef) -> Expr:
-    """Condition that a row arrived before its window was closed. `seen` is its column of `Closing.seen`."""
+    """Condition that a row arrived before its window was closed. `seen`: see `ClosingWatermark`."""
     return Call("or", (Call("is_null", (seen,), BOOLEAN), Call("gt", (end_of(window), seen), BOOLEAN)), BOOLEAN)
 
 

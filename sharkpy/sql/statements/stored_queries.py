@@ -72,7 +72,7 @@ def _means_same(binder: CommandBinder, text: str, query: LogicalPlan, database: 
     return [(column.name, column.dtype) for column in output] == [(one.name, one.dtype) for one in query.output]
 
 
-Divided = TypeVar("Kept")
+Divided = TypeVar("Divided")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,11 @@ def bind_stored_inserts(
     kept = TextReplacements(reader.text, database)
     command = epoch_inserts(CommandBinder(dataclasses.replace(binder.context, kept=kept), reader))
     assert start is not None  # epoch_inserts has bound it
-    written = _trimmed_text(reader.text[start.start :])
+    written = _trimmed(reader.text[start.start :])
     reader.position = len(reader.tokens)
     with binder.place_of(start):
         divided = divide(queries_of(command))
-    text = _trimmed_text(with_star_columns(reader.text, start.start, kept.texts))
+    text = _trimmed(with_star_columns(reader.text, start.start, kept.texts))
     is_bindable = not kept.texts or _is_bindable(binder, text, database)
     return StoredInserts(command, text if is_bindable else written), divided
 
@@ -119,10 +119,6 @@ def epoch_inserts(binder: CommandBinder) -> Insert | MultiInsert:
             raise binder.error(message, start, UnsupportedError, "INSERT INTO adds the rows of each epoch")
     assert not isinstance(command, InsertDirectory)  # refused above
     return command
-
-
-def _trimmed_text(text: str) -> str:
-    return text.rstrip().rstrip(";").rstrip()
 
 
 def _is_bindable(binder: CommandBinder, text: str, database: str) -> bool:

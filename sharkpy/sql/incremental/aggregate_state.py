@@ -84,7 +84,7 @@ class AggregateState:
 
         return self._read(rows, closed)
 
-    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+    def emitted(self, place: int, epoch: EpochState) -> LogicalPlan:
         """The operator's rows that an epoch emits.
 
         These are the rows of windows that the epoch closes, or of groups that it updates. Without aggregates, they are
@@ -123,14 +123,14 @@ class AggregateState:
 
     def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         closing, panes = self.closing, self.panes
-        if closing is None or closing.gives is None or panes is None or not kept.is_first:
+        if closing is None or closing.sink_mode is None or panes is None or not kept.is_first:
             return self._folded(rows)
         begin, seen = (rows.output[place] for place in (panes.place, len(self.node.groups)))
         end = panes.last_end_at(begin)
 
         def is_open(mark: ColumnRef) -> Expr:
             is_behind = Call("gt", (end, mark), BOOLEAN)
-            if closing.gives is EmitMode.APPEND:
+            if closing.sink_mode is EmitMode.APPEND:
                 return is_behind
             # Rows without a time form a group of their own, which is never closed.
             is_timeless = Call("and", (is_null(begin), is_null(seen)), BOOLEAN)

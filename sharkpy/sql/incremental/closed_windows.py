@@ -34,13 +34,13 @@ class ClosingWatermark:
     """End of the first window that a row is in."""
     last_end: Expr
     """End of the last window that a row is in. A watermark that has reached it has closed all of them."""
-    gives: EmitMode | None = None
+    sink_mode: EmitMode | None = None
     """Output mode of an insert or sink, whose windows are forgotten when they are closed; None for a table."""
 
     @property
     def label(self) -> str:
         """Text that says when windows are emitted, or until when they are kept."""
-        return f"{'kept until' if self.gives is EmitMode.UPDATE else 'given when'} {self.marks.label}"
+        return f"{'kept until' if self.sink_mode is EmitMode.UPDATE else 'given when'} {self.marks.label}"
 
     def beside(self, rows: LogicalPlan, kept: StoredState, mark: ColumnRef) -> LogicalPlan:
         """Append the current watermark to rows, as column `mark`."""

@@ -82,7 +82,7 @@ def divide_emitting_queries(
     found = [first, *(with_new_ids(query, context.column) for query in others)]
     found = [with_resumable_functions(narrow_joins(query, Streams()), context.column) for query in found]
     try:
-        divided_queries = build_state(found, Streams(), context, emit, expires=expires, gives=True)
+        divided_queries = build_state(found, Streams(), context, emit, expires=expires, emits=True)
     except UnsupportedError as error:
         if error.hint and RECOMPUTE in error.hint:
             error.hint = error.hint.replace(RECOMPUTE, f"CREATE CONTINUOUS TABLE … {RECOMPUTE}")
@@ -106,14 +106,14 @@ class EmittingQueries:
     """Queries that share a state.
 
     1. An epoch computes the rows of `state.delta`, and adds `state.kept_of` of them to the state.
-    2. `given` returns the rows of each query that the epoch emits.
+    2. `emitted` returns the rows of each query that the epoch emits.
     """
 
     state: DividedQuery
     queries: tuple[LogicalPlan, ...]
     emit: EmitMode
 
-    def given(self, scan: Callable[[], LogicalPlan], added: Callable[[], LogicalPlan]) -> list[LogicalPlan]:
+    def emitted(self, scan: Callable[[], LogicalPlan], added: Callable[[], LogicalPlan]) -> list[LogicalPlan]:
         """Rows of each query that an epoch emits.
 
         Each call of `scan` returns a new scan of the state before the epoch. Each call of `added` returns a new scan of
@@ -136,9 +136,9 @@ class EmittingQueries:
         after = StoredState(read, rows)
         epoch = EpochState(self.emit, before, after, added_to)
 
-        def given(place: int) -> LogicalPlan:
+        def emitted(place: int) -> LogicalPlan:
             part = parts[place][1]
             assert isinstance(part, _EMITTING_PARTS)  # other parts replace no operator
-            return part.given(place, epoch)
+            return part.emitted(place, epoch)
 
-        return [replace_parts(query, self.state.places, given) for query in self.queries]
+        return [replace_parts(query, self.state.places, emitted) for query in self.queries]

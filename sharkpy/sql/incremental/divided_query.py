@@ -374,7 +374,7 @@ class DividedQuery:
 def _is_forgotten(part: StatePart) -> bool:
     """Return whether windows are emitted before they are closed, and forgotten when they are closed."""
     closing = part.closing if isinstance(part, _CLOSED_PARTS) else None
-    return closing is not None and closing.gives is EmitMode.UPDATE
+    return closing is not None and closing.sink_mode is EmitMode.UPDATE
 
 
 def _leaves_out(closing: ClosingWatermark | None) -> bool:

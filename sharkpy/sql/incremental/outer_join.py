@@ -116,7 +116,7 @@ class MatchedRows:
         *found, number, is_matched = folded.output
         return Project(self._each(folded, number), (*found[: len(self.columns)], is_matched))
 
-    def given(self, place: int, epoch: EpochState, end: MatchEnd | None) -> LogicalPlan:
+    def emitted(self, place: int, epoch: EpochState, end: MatchEnd | None) -> LogicalPlan:
         """The rows of the side that an epoch emits.
 
         With `wants_match`, these are rows that get a match in the epoch. Otherwise, they are rows of which `end` says
@@ -225,8 +225,8 @@ class SemiJoinState:
             wanted = _without_match(found, self.end, kept)
         return with_ids_of(self.node.output, wanted)
 
-    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
-        return with_ids_of(self.node.output, self.left.given(place, epoch, self.end))
+    def emitted(self, place: int, epoch: EpochState) -> LogicalPlan:
+        return with_ids_of(self.node.output, self.left.emitted(place, epoch, self.end))
 
     def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         return self.left.fold(rows, kept)
@@ -274,10 +274,10 @@ class OuterJoinState:
         joined = self.joined.read(rows, kept)
         return self._together(joined, lambda alone: _without_match(kept(alone.side), alone.end, kept))
 
-    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+    def emitted(self, place: int, epoch: EpochState) -> LogicalPlan:
         """The rows that get a match in an epoch, and the rows that cannot get one after it."""
-        joined = self.joined.given(place, epoch)
-        return self._together(joined, lambda alone: alone.rows.given(alone.side, epoch, alone.end))
+        joined = self.joined.emitted(place, epoch)
+        return self._together(joined, lambda alone: alone.rows.emitted(alone.side, epoch, alone.end))
 
     def _together(self, joined: LogicalPlan, rows_of: Callable[[UnmatchedRows], LogicalPlan]) -> LogicalPlan:
         """Rows with a match, and rows of the sides without one."""

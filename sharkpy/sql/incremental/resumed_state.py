@@ -79,7 +79,7 @@ class ResumedState:
     def read(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         return self.states.read(self._live(rows, kept), kept)
 
-    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+    def emitted(self, place: int, epoch: EpochState) -> LogicalPlan:
         """The operator's rows of groups that an epoch adds to."""
         return self.states.changed(self._live(epoch.after.rows(place), epoch.after), epoch.added(place))
 

@@ -56,7 +56,7 @@ class RowState:
     def read(self, rows: LogicalPlan, _kept: StoredState) -> LogicalPlan:
         return self.answer(with_ids_of(self.rows.output, rows))
 
-    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+    def emitted(self, place: int, epoch: EpochState) -> LogicalPlan:
         """The rows that an epoch adds, if all rows are kept."""
         return self.read(epoch.added(place), epoch.before)
 

@@ -207,23 +207,23 @@ _TABLES_FIRST = "START FROM TABLE … THEN STREAM … reads the rows of a table 
 _UPDATED = "EMIT UPDATE, which gives changed groups to a sink TO KAFKA with a __key, TO PROGRAM or TO CONSOLE"
 
 
-def changing_rows(gives: EmitMode | None) -> SharkError:
+def changing_rows(sink_mode: EmitMode | None) -> SharkError:
     """Error for a query whose rows change with later input.
 
-    `gives` is the output mode of an insert or sink; None for a continuous table with EMIT APPEND.
+    `sink_mode` is the output mode of an insert or sink; None for a continuous table with EMIT APPEND.
     """
-    hint = f"{_APPENDED} {'EMIT UPDATE' if gives is None else f'{_UPDATED}; {_OF_TABLES}'}"
-    if gives is EmitMode.UPDATE:
+    hint = f"{_APPENDED} {'EMIT UPDATE' if sink_mode is None else f'{_UPDATED}; {_OF_TABLES}'}"
+    if sink_mode is EmitMode.UPDATE:
         hint = f"EMIT UPDATE gives groups of GROUP BY, but not sessions, with expressions over each group; {_OF_TABLES}"
-    return _not_emitted(gives, "a query whose rows change with each epoch", hint)
+    return _not_emitted(sink_mode, "a query whose rows change with each epoch", hint)
 
 
-def changing_tables(gives: EmitMode | None) -> SharkError:
-    """Error for rows of tables that are combined with rows of a stream. `gives`: see `changing_rows`."""
-    hint = f"{_TABLES_FIRST}; {'or EMIT UPDATE' if gives is None else _OF_TABLES}"
-    return _not_emitted(gives, f"{WITH_TABLES}, which may change,", hint)
+def changing_tables(sink_mode: EmitMode | None) -> SharkError:
+    """Error for rows of tables that are combined with rows of a stream. `sink_mode`: see `changing_rows`."""
+    hint = f"{_TABLES_FIRST}; {'or EMIT UPDATE' if sink_mode is None else _OF_TABLES}"
+    return _not_emitted(sink_mode, f"{WITH_TABLES}, which may change,", hint)
 
 
-def _not_emitted(gives: EmitMode | None, what: str, hint: str) -> SharkError:
-    emit = "EMIT UPDATE" if gives is EmitMode.UPDATE else "EMIT APPEND"
+def _not_emitted(sink_mode: EmitMode | None, what: str, hint: str) -> SharkError:
+    emit = "EMIT UPDATE" if sink_mode is EmitMode.UPDATE else "EMIT APPEND"
     return UnsupportedError(f"{emit} of {what} is not supported", hint=hint)

@@ -59,7 +59,7 @@ class SessionState:
         is_within = Call("and", (Call("ge", (end, after), BOOLEAN), _is_before(end, until)), BOOLEAN)
         return Project(Filter(Join(found, spans, JoinKind.CROSS), is_within), self.node.output)
 
-    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+    def emitted(self, place: int, epoch: EpochState) -> LogicalPlan:
         """The operator's rows of sessions that an epoch closes."""
         assert self.closing is not None  # without it, later rows may change sessions
         spans = self.closing.moved(epoch, self.new_column)
@@ -77,7 +77,7 @@ class SessionState:
 
     def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         closing = self.closing
-        if closing is None or closing.gives is None or not kept.is_first:
+        if closing is None or closing.sink_mode is None or not kept.is_first:
             return self._folded(rows, kept)
         in_time = self._folded(self._in_time(rows), kept)
         end = time_after(in_time.output[-2], self.sessions.gap)

@@ -74,7 +74,7 @@ class StatePart(Protocol):
 class EmittingPart(Protocol):
     """Part that emits rows to a sink or an insert."""
 
-    def given(self, place: int, epoch: EpochState, /) -> LogicalPlan:
+    def emitted(self, place: int, epoch: EpochState, /) -> LogicalPlan:
         """The operator's rows that an epoch emits, under its own column ids. `place` is the place of this part."""
 
 

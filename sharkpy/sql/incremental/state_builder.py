@@ -86,39 +86,39 @@ def build_state(
     emit: EmitMode | None,
     *,
     expires: bool,
-    gives: bool = False,
+    emits: bool = False,
 ) -> DividedQuery:
     """Divide a query that reads streams and is not row-wise, or several queries that share a state.
 
-    With RECOMPUTE, all input rows are kept for an operator that has no state. `expires`: see `divide_query`. `gives`:
+    With RECOMPUTE, all input rows are kept for an operator that has no state. `expires`: see `divide_query`. `emits`:
     see `divide_emitting_queries`. Raise UnsupportedError, which names the operator, if the state of earlier epochs
     cannot be kept, or if `emit` is impossible.
     """
-    return _StateBuilder(streams, context, emit, expires=expires, gives=gives).of(queries)
+    return _StateBuilder(streams, context, emit, expires=expires, emits=emits).of(queries)
 
 
 class _StateBuilder:
     """Builder of the parts of a query's state."""
 
     def __init__(
-        self, streams: Streams, context: Context, emit: EmitMode | None, *, expires: bool, gives: bool
+        self, streams: Streams, context: Context, emit: EmitMode | None, *, expires: bool, emits: bool
     ) -> None:
         self._streams = streams
         self._new_column = context.column
         self._recomputes = emit is EmitMode.RECOMPUTE
         self._appends = emit is EmitMode.APPEND
-        self._gives = emit if gives else None
-        self._is_bounding = self._appends or gives
+        self._sink_mode = emit if emits else None
+        self._is_bounding = self._appends or emits
         """True if emitted rows cannot be withdrawn, and so must not disappear."""
         times = context.times_read
         self._clock = None if times is None else Clock(*(Literal(time, TIMESTAMP) for time in times))
         self._expires = expires
-        self._state = StateParts(streams, context, self._gives, is_bounding=self._is_bounding, expires=expires)
+        self._state = StateParts(streams, context, self._sink_mode, is_bounding=self._is_bounding, expires=expires)
 
     def of(self, queries: Sequence[LogicalPlan]) -> DividedQuery:
         for query in queries:
             # The rows of a row-wise query are emitted as they are.
-            if not self._gives or row_wise_error(query, self._streams) is not None:
+            if not self._sink_mode or row_wise_error(query, self._streams) is not None:
                 self._of_query(query)
         if not self._state.parts:
             raise InternalError("a query that needs state has no part with state")
@@ -134,7 +134,7 @@ class _StateBuilder:
                 raise fault
             if not self._divide(node, above):
                 if self._is_bounding and not _keeps_rows(node, self._streams):
-                    raise changing_node(node, self._streams, self._gives)
+                    raise changing_node(node, self._streams, self._sink_mode)
                 waiting += [(child, node) for child in reversed(node.children)]
 
     def _divide(self, node: LogicalPlan, above: LogicalPlan | None) -> bool:
@@ -145,7 +145,7 @@ class _StateBuilder:
             self._add_window(node, window)
         elif (kept := row_state(node, self._streams, self._new_column)) is not None:
             if self._is_bounding:
-                raise changing_rows(self._gives)
+                raise changing_rows(self._sink_mode)
             self._add_rows(node, kept)
         elif row_wise_error(node, self._streams, with_joins=True, with_tables=True) is None:
             # Without an operator above, the rows are the result.
@@ -177,7 +177,7 @@ class _StateBuilder:
         if of_tables is None:
             return of_streams, part
         if self._is_bounding:
-            raise changing_tables(self._gives)
+            raise changing_tables(self._sink_mode)
         if isinstance(part, ResumedState):
             raise resuming_error(part.states, "together with rows of tables")
         return of_streams, UnionWithTables(part, part_of(of_tables), self._new_column)
@@ -226,13 +226,13 @@ class _StateBuilder:
         if self._closes(node, is_bounded=is_bounded):
             closing = self._closing(rows, *_ends(sessions, panes), counts_rows)
         if sessions is not None:
-            if self._gives is EmitMode.UPDATE:
-                raise changing_rows(self._gives)
+            if self._sink_mode is EmitMode.UPDATE:
+                raise changing_rows(self._sink_mode)
             return session_state(node, sessions, self._new_column, is_bounded=is_bounded, closing=closing)
         timed = node if self._clock is None else in_clock_time(node, self._clock)
         # Readers of a continuous table want old groups, too. After an insert or sink has emitted a group, only closing
         # forgets it.
-        is_bounded = is_bounded if self._gives is None else closing is not None
+        is_bounded = is_bounded if self._sink_mode is None else closing is not None
         state = aggregate_state(timed, self._new_column, is_bounded=is_bounded, closing=closing)
         return self._resumed(state, rows) if resumed(state) else state
 
@@ -242,10 +242,10 @@ class _StateBuilder:
         Raise UnsupportedError if emitted rows have to be final and nothing tells when they are.
         """
         if not self._appends:
-            return self._gives is not None and self._expires and is_bounded and not resumes(node)
+            return self._sink_mode is not None and self._expires and is_bounded and not resumes(node)
         # Groups without aggregates do not change.
-        if not is_bounded and (self._gives is None or node.aggregates or sessions_below(node) is not None):
-            raise changing_rows(self._gives)
+        if not is_bounded and (self._sink_mode is None or node.aggregates or sessions_below(node) is not None):
+            raise changing_rows(self._sink_mode)
         return is_bounded
 
     def _resumed(self, state: AggregateState, rows: LogicalPlan) -> StatePart:
@@ -267,10 +267,10 @@ class _StateBuilder:
         mark = self._new_column("watermark", TIMESTAMP)
         if not counts_rows:
             what = "EMIT APPEND of windows" if self._appends else "windows without WITH UNBOUNDED STATE"
-            return ClosingWatermark(self._state.marks.of_rows(rows, what), mark, first_end, last_end, self._gives)
+            return ClosingWatermark(self._state.marks.of_rows(rows, what), mark, first_end, last_end, self._sink_mode)
         window = next(node for node in rows.walk() if is_counted(node) and self._streams.below(node))
         marks = CountedRows(self._state.place_of_number(window), self._new_column)
-        return ClosingWatermark(marks, mark, first_end, last_end, self._gives)
+        return ClosingWatermark(marks, mark, first_end, last_end, self._sink_mode)
 
 
 def _window_below(node: LogicalPlan, streams: Streams) -> Window | None:
@@ -335,8 +335,11 @@ def _has_tables(rows: LogicalPlan, streams: Streams) -> bool:
     return row_wise_error(rows, streams, with_joins=True, with_tables=True) is None
 
 
-def changing_node(node: LogicalPlan, streams: Streams, gives: EmitMode | None) -> SharkError:
-    """Error for a node whose rows may change although the output mode does not allow it. `gives`: see `changing_rows`."""
+def changing_node(node: LogicalPlan, streams: Streams, sink_mode: EmitMode | None) -> SharkError:
+    """Error for a node whose rows may change although the output mode does not allow it.
+
+    `sink_mode`: see `changing_rows`.
+    """
     below = (child for child in node.children if streams.below(child))
     is_of_tables = is_union_with_tables(node, streams) or any(_has_tables(child, streams) for child in below)
-    return changing_tables(gives) if is_of_tables else changing_rows(gives)
+    return changing_tables(sink_mode) if is_of_tables else changing_rows(sink_mode)

@@ -46,16 +46,16 @@ from sharkpy.values.types import TIMESTAMP
 class StateParts:
     """Parts of a query's state, in the order in which they are found, each with its node.
 
-    `gives` is the output mode of an insert or sink; None for a continuous table. `is_bounding`: emitted rows must not
-    disappear. `expires`: rows of joins are kept only while watermarks allow a match.
+    `sink_mode` is the output mode of an insert or sink; None for a continuous table. `is_bounding`: emitted rows must
+    not disappear. `expires`: rows of joins are kept only while watermarks allow a match.
     """
 
     def __init__(
-        self, streams: Streams, context: Context, gives: EmitMode | None, *, is_bounding: bool, expires: bool
+        self, streams: Streams, context: Context, sink_mode: EmitMode | None, *, is_bounding: bool, expires: bool
     ) -> None:
         self._streams = streams
         self._new_column = context.column
-        self._gives = gives
+        self._sink_mode = sink_mode
         self._is_bounding = is_bounding
         self._expires = expires
         self.parts = list[tuple[LogicalPlan, StatePart]]()
@@ -73,7 +73,7 @@ class StateParts:
 
     def give_only(self) -> None:
         """Emit the rows of the next part without storing them, if the query is of an insert or sink."""
-        if self._gives is not None:
+        if self._sink_mode is not None:
             self.unstored.add(len(self.parts))
 
     def add(self, node: LogicalPlan, part: StatePart, rows: LogicalPlan) -> None:
@@ -125,7 +125,7 @@ class StateParts:
         """Add the parts of an outer, semi or anti join of streams."""
         bounds = self._bounds_of(node)
         if self._is_bounding and bounds is None:
-            raise changing_rows(self._gives)
+            raise changing_rows(self._sink_mode)
         left, right = node.children
         if bounds is not None:
             marks = tuple(dict.fromkeys(bound.watermark for bound in bounds))
@@ -137,7 +137,7 @@ class StateParts:
         if node.condition is not None and (name := varying_function(node.condition.walk())) is not None:
             raise unsupported(f"{name} in the condition of an outer join of two streams")
         found = stream_joins(inner, self._streams)
-        has_match, is_given = node.kind is JoinKind.SEMI, self._gives is not None
+        has_match, is_given = node.kind is JoinKind.SEMI, self._sink_mode is not None
         of_left, of_right = (
             MatchedRows(side, inner, given.output, end, has_match, self._new_column, is_given)
             for side, given, end in zip((left, right), node.children, bounds or (None, None), strict=True)

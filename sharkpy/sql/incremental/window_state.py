@@ -41,7 +41,7 @@ class PassedRows:
     def read(self, rows: LogicalPlan, _kept: StoredState) -> LogicalPlan:
         return with_ids_of(self.node.output, rows)
 
-    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+    def emitted(self, place: int, epoch: EpochState) -> LogicalPlan:
         """The rows that an epoch's watermark passes."""
         return self.read(epoch.added(place), epoch.before)
 

@@ -78,7 +78,7 @@ def _emitting_inserts(binder: CommandBinder, tables: EpochTables) -> StateInsert
 
     rows = _added_table(state, found.state.added_schema)
     added = _insert_by_name(binder, rows, found.state.delta(before)).query
-    given = found.given(before, lambda: rows_of(binder, rows))
+    given = found.emitted(before, lambda: rows_of(binder, rows))
     late = None if tables.late_rows is None or history is not None else found.state.late_rows(before)
     if history is not None:
         added = _over_history(binder, added, history)

@@ -28,7 +28,7 @@ CLEAN = (
     "udf",
     "sharkpy/catalog",
     "sharkpy/plan",
-    "sharkpy/sources",
+    "sharkpy/sql",
     "optimizer",
     "sharkpy/explain",
     "sharkpy/dbapi",

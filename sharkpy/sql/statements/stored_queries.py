@@ -1,4 +1,4 @@
-"""Queries that a statement stores: those of views, continuous tables, inserts and sinks.
+"""Stored queries of views, continuous tables, inserts and sinks.
 
 In the stored text, each `*` is replaced by its current columns.
 """

@@ -49,15 +49,15 @@ class AggregateState:
     def delta(self, kept: StoredState) -> LogicalPlan:
         if self.closing is None:
             return self.added
-        return replace(self.added, child=self.closing.beside(self.added.child, kept, self.closing.mark))
+        return replace(self.added, child=self.closing.with_watermark(self.added.child, kept, self.closing.mark))
 
     def late_rows(self, kept: StoredState) -> LogicalPlan | None:
         """Rows of an epoch whose windows are all closed already; None if no row can be late."""
         if self.closing is None or not self.closing.leaves_out:
             return None
         rows = self.added.child
-        beside = self.closing.beside(rows, kept, self.closing.mark)
-        return Project(Filter(beside, self.closing.is_late), rows.output)
+        marked = self.closing.with_watermark(rows, kept, self.closing.mark)
+        return Project(Filter(marked, self.closing.is_late), rows.output)
 
     def num_late(self, rows: LogicalPlan) -> LogicalPlan:
         """A row with the number of rows that were too late for all of their windows. The state must have `closing`."""
@@ -91,7 +91,9 @@ class AggregateState:
         the new groups.
         """
         if self.closing is not None and epoch.emit is EmitMode.APPEND:
-            return self.closed_within(epoch.after.rows(place), self.closing.moved(epoch, self.new_column), epoch.after)
+            return self.closed_within(
+                epoch.after.rows(place), self.closing.span_of(epoch, self.new_column), epoch.after
+            )
         if not self.node.aggregates:
             return self._new_groups(epoch.added(place), epoch.before.rows(place))
         return self.changed(epoch.after.rows(place), epoch.added(place))
@@ -233,7 +235,7 @@ def aggregate_state(
             continue
         one = States(item, row_or_values, len(keys) + len(states))
         kept.append(one)
-        calls = one.begun()
+        calls = one.initial_calls()
         for part, call in enumerate(calls):
             name = item.name if len(calls) == 1 else f"{item.name}_{part}"
             states.append(new_column(names.take(name), call.dtype).holding(call))
@@ -307,7 +309,7 @@ class States:
     def num_parts(self) -> int:
         return len(self.row.merges)
 
-    def begun(self) -> list[AggregateCall]:
+    def initial_calls(self) -> list[AggregateCall]:
         """Calls that compute each state column from only the rows of an epoch."""
         types = state_types(self.row, self.form(FormKind.STATE).types, self.call.dtype)
         # States that do not merge resume from a state, here from NULL.

@@ -42,9 +42,9 @@ class ClosingWatermark:
         """Text that says when windows are emitted, or until when they are kept."""
         return f"{'kept until' if self.sink_mode is EmitMode.UPDATE else 'given when'} {self.marks.label}"
 
-    def beside(self, rows: LogicalPlan, kept: StoredState, mark: ColumnRef) -> LogicalPlan:
+    def with_watermark(self, rows: LogicalPlan, kept: StoredState, mark: ColumnRef) -> LogicalPlan:
         """Append the current watermark to rows, as column `mark`."""
-        return self.marks.beside(rows, kept, mark)
+        return self.marks.with_watermark(rows, kept, mark)
 
     @property
     def seen(self) -> Expr:
@@ -75,13 +75,13 @@ class ClosingWatermark:
         """
         mark = new_column("watermark", TIMESTAMP)
         is_given = Call("and", (_is_at_most(end_of(window), mark), arrived_in_time(window, seen)), BOOLEAN)
-        return Filter(self.beside(rows, kept, mark), is_given)
+        return Filter(self.with_watermark(rows, kept, mark), is_given)
 
-    def moved(self, epoch: EpochState, new_column: NewColumn) -> LogicalPlan:
+    def span_of(self, epoch: EpochState, new_column: NewColumn) -> LogicalPlan:
         """The span of an epoch: a row with the watermarks before and after it."""
         after, before, until = (new_column(name, TIMESTAMP) for name in ("after", "before", "until"))
-        rows = self.beside(Values((), ((),)), epoch.before, before)
-        rows = self.beside(rows, epoch.after, until)
+        rows = self.with_watermark(Values((), ((),)), epoch.before, before)
+        rows = self.with_watermark(rows, epoch.after, until)
         return Project(rows, (after.holding(Call("coalesce", (before, _BEGIN), TIMESTAMP)), until))
 
     def unclosed(
@@ -93,7 +93,7 @@ class ClosingWatermark:
         """
         mark = new_column("watermark", TIMESTAMP)
         is_kept = Call("or", (is_null(mark), is_open(mark)), BOOLEAN)
-        return Project(Filter(self.beside(rows, kept, mark), is_kept), rows.output)
+        return Project(Filter(self.with_watermark(rows, kept, mark), is_kept), rows.output)
 
     def with_late(self, kept: LogicalPlan, rows: LogicalPlan, seen: int, new_column: NewColumn) -> LogicalPlan:
         """The `kept` rows of the state, and one more row with the number of late rows, in its last column.
@@ -137,7 +137,7 @@ class CountedRows:
         """Text that says when windows are closed."""
         return "all their rows have come"
 
-    def beside(self, rows: LogicalPlan, kept: StoredState, mark: ColumnRef) -> LogicalPlan:
+    def with_watermark(self, rows: LogicalPlan, kept: StoredState, mark: ColumnRef) -> LogicalPlan:
         """Append the current watermark to rows, as column `mark`."""
         counted = kept(self.place)
         time = Call(TIME_OF_ROW, counted.output[:1], TIMESTAMP)

@@ -260,7 +260,7 @@ class DividedQuery:
         if self.closing is None:
             raise InternalError("nothing closes the windows of the query")
         mark = self.new_column("watermark", TIMESTAMP)
-        return self.closing.beside(Values((), ((),)), self.kept(scan), mark)
+        return self.closing.with_watermark(Values((), ((),)), self.kept(scan), mark)
 
     def progress(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         """A row with the stored watermarks, each in a column named after its stream, or `NOT_IDLE`.

@@ -49,7 +49,7 @@ class SessionState:
         if self.closing is not None:
             mark = self.new_column("watermark", TIMESTAMP)
             is_closed = _is_before(self._end(found), mark)
-            found = Filter(self.closing.beside(found, kept, mark), is_closed)
+            found = Filter(self.closing.with_watermark(found, kept, mark), is_closed)
         return Project(found, self.node.output)
 
     def closed_within(self, rows: LogicalPlan, spans: LogicalPlan, kept: StoredState) -> LogicalPlan:
@@ -62,7 +62,7 @@ class SessionState:
     def emitted(self, place: int, epoch: EpochState) -> LogicalPlan:
         """The operator's rows of sessions that an epoch closes."""
         assert self.closing is not None  # without it, later rows may change sessions
-        spans = self.closing.moved(epoch, self.new_column)
+        spans = self.closing.span_of(epoch, self.new_column)
         return self.closed_within(epoch.after.rows(place), spans, epoch.after)
 
     def late_rows(self, kept: StoredState) -> LogicalPlan | None:

@@ -76,10 +76,10 @@ class StreamWindow:
         """Rows of an epoch, with new column ids."""
         return with_new_ids(self.node.child, self.new_column)
 
-    def beside_mark(self, rows: LogicalPlan, kept: StoredState) -> tuple[LogicalPlan, ColumnRef]:
+    def with_mark(self, rows: LogicalPlan, kept: StoredState) -> tuple[LogicalPlan, ColumnRef]:
         """Append the stored watermark to rows. Return the rows and the new column."""
         mark = self._new_mark()
-        return self.marks.beside(rows, kept, mark), mark
+        return self.marks.with_watermark(rows, kept, mark), mark
 
     def time_of(self, columns: Sequence[ColumnRef]) -> ColumnRef:
         return columns[self.back.time]
@@ -173,7 +173,7 @@ class StreamWindow:
         ]
         rows: LogicalPlan = Union(tuple(inputs), (*self.columns, source))
         before, after = self._new_mark(), self._new_mark()
-        rows = self.marks.beside_next(self.marks.beside(rows, kept, before), kept, after)
+        rows = self.marks.with_next_watermark(self.marks.with_watermark(rows, kept, before), kept, after)
         time = self.time_of(rows.output)
         reached = self.reached(time)
         wanted = {

@@ -85,11 +85,11 @@ class Watermarks:
         """Text that says when windows are closed."""
         return "the watermark closes their windows"
 
-    def beside(self, rows: LogicalPlan, kept: StoredState, mark: ColumnRef) -> LogicalPlan:
+    def with_watermark(self, rows: LogicalPlan, kept: StoredState, mark: ColumnRef) -> LogicalPlan:
         """Append the current watermark to rows, as column `mark`."""
         return with_least_watermark(rows, [kept(place) for place, _ in self.parts], mark)
 
-    def beside_next(self, rows: LogicalPlan, kept: StoredState, mark: ColumnRef) -> LogicalPlan:
+    def with_next_watermark(self, rows: LogicalPlan, kept: StoredState, mark: ColumnRef) -> LogicalPlan:
         """Append the watermark after the epoch to rows, as column `mark`."""
         return with_least_watermark(
             rows, [read_after_epoch(place, part, kept, self.new_column) for place, part in self.parts], mark

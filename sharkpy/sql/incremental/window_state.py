@@ -69,14 +69,14 @@ class WaitingRows:
 
     def delta(self, kept: StoredState) -> LogicalPlan:
         rows = self.window.new_rows()
-        beside, mark = self.window.beside_mark(rows, kept)
-        in_time = Filter(beside, is_from(self.window.time_of(rows.output), mark))
+        marked, mark = self.window.with_mark(rows, kept)
+        in_time = Filter(marked, is_from(self.window.time_of(rows.output), mark))
         return self.window.as_state(Project(in_time, rows.output), self.schema)
 
     def read(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
-        beside, mark = self.window.beside_mark(rows, kept)
+        marked, mark = self.window.with_mark(rows, kept)
         reached = self.window.reached(self.window.time_of(rows.output))
-        return Project(Filter(beside, is_from(reached, mark)), rows.output)
+        return Project(Filter(marked, is_from(reached, mark)), rows.output)
 
     def fold(self, rows: LogicalPlan, kept: StoredState) -> LogicalPlan:
         """Fold rows that may still be needed.
@@ -199,8 +199,8 @@ class NumLateRows:
     def late_rows(self, kept: StoredState) -> LogicalPlan:
         """Rows of an epoch that are older than the watermark."""
         rows = self.window.new_rows()
-        beside, mark = self.window.beside_mark(rows, kept)
-        return Project(Filter(beside, Call("lt", (self.window.time_of(rows.output), mark), BOOLEAN)), rows.output)
+        marked, mark = self.window.with_mark(rows, kept)
+        return Project(Filter(marked, Call("lt", (self.window.time_of(rows.output), mark), BOOLEAN)), rows.output)
 
     def read(self, rows: LogicalPlan, _kept: StoredState) -> LogicalPlan:
         return self.num_late(rows)

@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 import psutil
 
 from sharkpy.base.java import find_java
-from sharkpy.execution.spark.gateway import logging_properties, pyspark_home
+from sharkpy.execution.spark.jvm_process import logging_properties, pyspark_home
 from tests.jars import jars_of
 from tests.ports import free_ports
 from tests.waiting import allowed

@@ -18,9 +18,8 @@ import pytest
 import sharkpy
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.execution.commands.insert import insert_with
-from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.queries.bind_text import bind_text
-from sharkpy.execution.queries.plan_query import plan_steps
+from sharkpy.execution.commands.writes.staged_write import QuietWrite
+from sharkpy.execution.queries.plan_query import bind_text, plan_steps
 from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
@@ -123,7 +122,7 @@ class _Recorder(QuietWrite):
 
     def record(self, step: str) -> None:
         table = self.context.catalog.table("default", "flights")
-        folder, version = table.location or "", self.context.table_cache.known_version(table)
+        folder, version = table.location or "", self.context.table_cache.loaded_version(table)
         visible = [one.name for one, _ in visible_generations(folder)]
         hidden = {re.sub(r"-.*", "-…", path.name) for path in Path(folder).iterdir()} - {*visible}
         assert version is not None

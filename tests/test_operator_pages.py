@@ -11,7 +11,7 @@ from sharkpy.base import settings
 from sharkpy.catalog.catalog_format import FORMAT
 from sharkpy.cli.commands import COMMANDS
 from sharkpy.cli.main import FORMATS
-from sharkpy.execution.workers.shipping import LIBRARIES
+from sharkpy.execution.workers.worker_environment import LIBRARIES
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = ("masters", "metastore", "operations", "server", "shell")

@@ -38,8 +38,8 @@ from tests.waiting import allowed
 MATCHING = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
 NOT_LITERAL = {
     "sharkpy/sources/line_chunks.py": "the escaped end of lines, which is a plain text",
-    "sharkpy/execution/workers/shipping.py": "the engine's own words, escaped",
-    "sharkpy/execution/workers/task_error.py": "the engine's own mark",
+    "sharkpy/execution/workers/worker_environment.py": "the engine's own words, escaped",
+    "sharkpy/execution/workers/task_failure.py": "the engine's own mark",
     "udf/number_patterns.py": "made from a parsed format of at most 100 characters; every digit has one place",
     "udf/java_datetime.py": "made from a date pattern of at most 1,000 characters; a field gives nothing back",
     "udf/sentences.py": "put together from literals",

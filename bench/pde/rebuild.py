@@ -100,7 +100,7 @@ def _beside(context: sharkpy.SharkContext, query: threading.Thread, lost: list[B
 
 
 def _blocks(context: sharkpy.SharkContext, table: str) -> list[BlockHandle]:
-    version = context.table_cache.known_version(context.catalog.table("default", table))
+    version = context.table_cache.loaded_version(context.catalog.table("default", table))
     return list(version.blocks) if version is not None else []
 
 

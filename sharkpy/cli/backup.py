@@ -11,8 +11,8 @@ from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
+from sharkpy.execution.backup.backup_folder import Manifest
 from sharkpy.execution.backup.make_backup import make_backup
-from sharkpy.execution.backup.manifest import Manifest
 from sharkpy.execution.backup.restore_backup import restore_backup
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.session.defaults import catalog_home, warehouse_location

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from sharkpy.base import settings
 from sharkpy.base.errors import ExecutionError, SharkError
 from sharkpy.cli.given_settings import session_settings
-from sharkpy.execution.stages.recording.stage_record import StageFacts, recorded_stages
-from sharkpy.execution.workers.shipping import misfits
+from sharkpy.execution.stages.stage_record import StageFacts, recorded_stages
+from sharkpy.execution.workers.worker_environment import version_differences
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,13 +78,13 @@ def _tasks(facts: StageFacts) -> str:
 
 
 def _rerun(facts: StageFacts, options: argparse.Namespace) -> int:
-    from sharkpy.execution.stages.recording.replay import rerun_task
+    from sharkpy.execution.stages.stage_record import rerun_task
     from sharkpy.session.writers import write_table
 
     task = _task(facts) if options.task is None else options.task
     if not 0 <= task < facts.num_tasks:
         raise ExecutionError(f"stage {facts.number} has no task {task}", hint=f"it has {_tasks(facts)}")
-    for misfit in misfits(facts.versions, "the record"):
+    for misfit in version_differences(facts.versions, "the record"):
         sys.stdout.write(f"recorded with other versions: {misfit}\n")
     sys.stdout.write(f"stage {facts.number}, {facts.label}: task {task} of {_tasks(facts)}\n")
     sys.stdout.write((facts.sql or "(rows are handed on as they are)") + "\n\n")

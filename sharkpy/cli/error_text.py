@@ -19,7 +19,7 @@ def error_text(error: BaseException, statement: str = "", first_line: int = 1) -
     starts in.
     """
     if not isinstance(error, SharkError):
-        from sharkpy.execution.tasks.failure import as_shark_error
+        from sharkpy.execution.tasks.error_conversion import as_shark_error
 
         error = as_shark_error(error)
     lines = [f"error [{error.sqlstate}]: {visible(_single_line(error.message))}"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TextIO, TypeVar
 from sharkpy.values.visible_text import visible, visible_lines
 
 if TYPE_CHECKING:
-    from sharkpy.execution.stages.progress import Progress
+    from sharkpy.execution.statement import Progress
 
 T = TypeVar("T")
 SHOW_AFTER_SECONDS = 1.0

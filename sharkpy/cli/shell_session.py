@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
     from sharkpy.catalog.model import Table
-    from sharkpy.execution.stages.progress import ProgressListener
+    from sharkpy.execution.statement import ProgressListener
     from sharkpy.session.result import Result
     from sharkpy.session.shark_context import SharkContext
 

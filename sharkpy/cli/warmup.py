@@ -14,8 +14,7 @@ from pathlib import Path
 
 from sharkpy.base.errors import ExecutionError, SharkError
 from sharkpy.base.java import find_java
-from sharkpy.execution.spark.class_cache import ClassCache, cache_dir, class_cache
-from sharkpy.execution.spark.gateway import EXTRA_OPTIONS, pyspark_home
+from sharkpy.execution.spark.jvm_process import EXTRA_OPTIONS, ClassCache, cache_dir, class_cache, pyspark_home
 
 _TRAINING = (
     """CREATE TABLE training AS

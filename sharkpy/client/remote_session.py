@@ -14,7 +14,7 @@ from sharkpy.client.arrow_rows import schema_of
 from sharkpy.client.remote_calls import RemoteCalls
 from sharkpy.client.remote_operation import RemoteOperation
 from sharkpy.client.server_url import ServerUrl
-from sharkpy.execution.stages.progress import Progress, ProgressListener
+from sharkpy.execution.statement import Progress, ProgressListener
 from sharkpy.session.result import Result
 from sharkpy.thrift.wire.bindings import ttypes
 from sharkpy.values.types import Schema

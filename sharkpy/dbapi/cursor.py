@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sharkpy.dbapi.connection import Connection
-    from sharkpy.execution.stages.progress import ProgressListener
+    from sharkpy.execution.statement import ProgressListener
     from sharkpy.session.prepared_statement import PreparedStatement
 
 ColumnDescription = tuple[str, DataType, None, int | None, int | None, int | None, bool]

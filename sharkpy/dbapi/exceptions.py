@@ -89,7 +89,7 @@ def error_of(error: SharkError) -> Error:
 @contextlib.contextmanager
 def translated(place: Place | None = None) -> Iterator[None]:
     """Translate the engine's errors to errors of this module. `place` maps their place to the given text."""
-    from sharkpy.execution.tasks.failure import as_shark_error
+    from sharkpy.execution.tasks.error_conversion import as_shark_error
 
     try:
         yield

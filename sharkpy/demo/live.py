@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.execution.stages.stage_text import format_seconds
+from sharkpy.execution.stages.profile import format_seconds
 
 if TYPE_CHECKING:
     from sharkpy.session.shark_context import SharkContext

@@ -15,9 +15,8 @@ from sharkpy.demo.flights_data import write_files
 from sharkpy.demo.live import show_stream
 from sharkpy.demo.tables import create_tables, memory_figures
 from sharkpy.demo.tour import RDD_STEPS, STEPS, Step
-from sharkpy.execution.queries.bind_text import bind_text
-from sharkpy.execution.queries.plan_query import plan_query
-from sharkpy.execution.stages.stage_text import format_bytes, format_seconds
+from sharkpy.execution.queries.plan_query import bind_text, plan_query
+from sharkpy.execution.stages.profile import format_bytes, format_seconds
 from sharkpy.session.writers import write_lines, write_table
 
 if TYPE_CHECKING:

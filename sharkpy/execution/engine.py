@@ -19,7 +19,7 @@ from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.host import machine_memory
 from sharkpy.execution.scratch import blocks_folder, make_scratch
 from sharkpy.execution.spark.start import SparkHandle, active_master, connect_spark, is_local_master
-from sharkpy.execution.tasks.table_recipes import RecipeBook
+from sharkpy.execution.tasks.block_rebuild import RecipeRegistry
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.execution.workers.stage_task import TaskSettings
 from sharkpy.optimizer.optimized_plans import OptimizedPlans
@@ -52,7 +52,7 @@ class Engine:
         self._is_stopped = False
         self._lost_sparks = 0
         """Number of lost Sparks that were replaced."""
-        self.recipes = RecipeBook(lambda: self._recipes_folder)
+        self.recipes = RecipeRegistry(lambda: self._recipes_folder)
         self.optimized_plans = OptimizedPlans()
         self.kept_stages = KeptStages()
         atexit.register(self.stop)

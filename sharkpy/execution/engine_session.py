@@ -1,10 +1,17 @@
-"""Interface between a session and the code that works for it: commands, queries, machine learning, EXPLAIN."""
+"""Interface between a session and the code that works for it: commands, queries, machine learning, EXPLAIN.
+
+The running sessions of this process are registered here. The newest one is the default of the learning library.
+"""
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, Self
+
+from sharkpy.base.errors import ExecutionError
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
@@ -14,10 +21,9 @@ if TYPE_CHECKING:
     from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
-    from sharkpy.execution.queries.plan_observers import PlanObservers
     from sharkpy.execution.restrictions import Restrictions
     from sharkpy.execution.spark.pools import Pool
-    from sharkpy.execution.statement import Statement
+    from sharkpy.execution.statement import PlanObservers, Statement
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.plan.commands import Command
@@ -101,3 +107,27 @@ class EngineSession(Protocol):
 
     def with_settings(self, values: Mapping[str, str]) -> Self:
         """View of the session under other settings. Other changes apply to the session itself too."""
+
+
+_lock = threading.Lock()
+_running: list[weakref.ref[EngineSession]] = []
+
+
+def register_session(session: EngineSession) -> None:
+    with _lock:
+        _running[:] = [ref for ref in _running if ref() is not None]
+        _running.append(weakref.ref(session))
+
+
+def unregister_session(session: EngineSession) -> None:
+    with _lock:
+        _running[:] = [ref for ref in _running if ref() not in (None, session)]
+
+
+def newest_session() -> EngineSession:
+    """Return the newest running session; raise ExecutionError if there is none."""
+    with _lock:
+        for ref in reversed(_running):
+            if (session := ref()) is not None:
+                return session
+    raise ExecutionError("no session runs in this process", hint="call sharkpy.connect() first", sqlstate="08003")

@@ -28,7 +28,7 @@ _FAIR_SHARES = 2
 _GIVE_BACK_SECONDS = 1.0
 _REST_SECONDS = 5.0
 """Seconds without work after which the process is at rest."""
-_BESIDE_BYTES = 512 << 20
+_OTHER_MEMORY_BYTES = 512 << 20
 _log = logging.getLogger(__name__)
 
 
@@ -210,7 +210,7 @@ class MemoryWatch:
 
 def _alone_limit(limit: int) -> float:
     """Growth that a statement may cause: DuckDB keeps its limit, but other parts need memory too."""
-    return max(2 * limit, limit + _BESIDE_BYTES) if limit else math.inf
+    return max(2 * limit, limit + _OTHER_MEMORY_BYTES) if limit else math.inf
 
 
 def give_back_memory() -> None:

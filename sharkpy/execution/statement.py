@@ -1,4 +1,4 @@
-"""Running statement of a session: its cancellation, timeout and admission."""
+"""Running statement of a session: its cancellation, timeout, admission, progress and profiles."""
 
 from __future__ import annotations
 
@@ -6,12 +6,39 @@ import contextlib
 import itertools
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
-from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.errors import StatementTimeoutError
-from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore_progress
+
+if TYPE_CHECKING:
+    from sharkpy.execution.stages.profile import QueryProfile
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Figures of the running stage; earlier stages of the query are complete."""
+
+    stage: str
+    stages_done: int
+    tasks_done: int
+    tasks_total: int
+    rows_read: int
+    queued_behind: int | None = None
+    """Number of queries before it while it waits for admission."""
+    notice: str | None = None
+    """Message to the statement's user apart from its result; there are no figures then."""
+
+
+ProgressListener = Callable[[Progress], None]
+
+
+def ignore_progress(progress: Progress) -> None:
+    """Do nothing; this is the default listener."""
+
 
 _LEAST_SECONDS = 0.01
 _numbers = itertools.count(1)
@@ -159,3 +186,53 @@ class Statement(Cancellation):
                 return
         limit = f"shark.query.timeout, or the client, allows it {self._timeout:g} s"
         self.cancel(StatementTimeoutError(f"the statement took too long: {limit}"))
+
+
+_of_thread = threading.local()
+"""`profiles` of the thread's plans in any session, since epochs in a statement have their own sessions."""
+
+
+class PlanObservers:
+    """Progress listeners of a session, and the profiles of a thread that collects them."""
+
+    def __init__(self) -> None:
+        self._listeners: list[ProgressListener] = []
+
+    def add_listener(self, listener: ProgressListener) -> Callable[[], None]:
+        """Add a listener; the returned function removes it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def reporter(self) -> ProgressListener:
+        """Return a listener that reports to all listeners and to this thread's statement."""
+        statement = current_cancellation()
+
+        def report(progress: Progress) -> None:
+            for listener in list(self._listeners):
+                listener(progress)
+            if isinstance(statement, Statement):
+                statement.report(progress)
+
+        return report
+
+    def notify(self, text: str) -> bool:
+        """Send a notice to this thread's statement and the listeners. Return False if there is no listener."""
+        statement = current_cancellation()
+        if not self._listeners and not (isinstance(statement, Statement) and statement.has_listener):
+            return False
+        self.reporter()(Progress("notice", 0, 0, 0, 0, notice=text))
+        return True
+
+    @property
+    def profiles(self) -> deque[QueryProfile] | None:
+        return getattr(_of_thread, "profiles", None)
+
+    @contextlib.contextmanager
+    def collecting_profiles(self, most: int | None = None) -> Iterator[deque[QueryProfile]]:
+        """Collect the profiles of this thread's plans, at most the last `most`."""
+        profiles: deque[QueryProfile] = deque(maxlen=most)
+        _of_thread.profiles = profiles
+        try:
+            yield profiles
+        finally:
+            _of_thread.profiles = None

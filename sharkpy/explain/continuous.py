@@ -11,8 +11,8 @@ from sharkpy.catalog.kafka_options import START, START_TIME, TOPIC
 from sharkpy.catalog.model import CACHE_PROPERTY, Table
 from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, KINDS, MAX_FILES, MAX_ROWS, PROGRAM, RATE, SOCKET, TABLE
 from sharkpy.execution.commands.storage import storage_format
-from sharkpy.execution.commands.stream_facts import current_source
-from sharkpy.execution.stages.stage_text import format_seconds
+from sharkpy.execution.commands.table_facts import current_source
+from sharkpy.execution.stages.profile import format_seconds
 from sharkpy.explain.dependencies import scans_of
 from sharkpy.plan.commands import (
     CreateContinuousInsert,

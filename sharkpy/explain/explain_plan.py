@@ -14,7 +14,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
-from sharkpy.execution.stages.stage_text import format_seconds, requests_text
+from sharkpy.execution.stages.profile import format_seconds, requests_text
 from sharkpy.execution.tables.snapshot import reading
 from sharkpy.explain.continuous import (
     MOST_PROFILES,
@@ -124,10 +124,10 @@ def _generate_lines(command: Explain, statement: GenerateTable, session: EngineS
 
 def _branch_lines(command: Explain, statement: MultiInsert | ChangeRows, session: EngineSession) -> Iterator[str]:
     """Yield each query with its plan. The run covers all of them."""
-    from sharkpy.execution.commands.shared_source import is_read_again
+    from sharkpy.execution.commands.shared_source import is_read_by_each_query
 
     only_plans, source, titles = replace(command, analyze=False), statement.source, _titles(statement)
-    if source is not None and len(titles) > 1 and not is_read_again(source):
+    if source is not None and len(titles) > 1 and not is_read_by_each_query(source):
         yield "== Source, computed once =="
         yield from _query_lines(only_plans, source, session)
     for title, query in zip(titles, queries_of(statement), strict=True):
@@ -198,7 +198,7 @@ def _inner_queries(program: StageProgram) -> Iterator[str]:
 
 def _query_run(plan: LogicalPlan, physical: PlacedPlan, planning: str, session: EngineSession) -> Iterator[str]:
     started = time.perf_counter()
-    with session.observers.taking_profiles() as profiles:
+    with session.observers.collecting_profiles() as profiles:
         runner = new_runner(session, physical, plan.label)
         count = sum(batch.num_rows for batch in run_batches(session, runner))
     seconds = time.perf_counter() - started
@@ -213,7 +213,7 @@ def _command_run(command: LogicalPlan | Command, session: EngineSession) -> Iter
         return
     started = time.perf_counter()
     most = MOST_PROFILES if is_continuous(command) else None
-    with session.observers.taking_profiles(most) as profiles, reading(session.snapshot, None) as snapshot:
+    with session.observers.collecting_profiles(most) as profiles, reading(session.snapshot, None) as snapshot:
         for _ in session.run_command(command, snapshot).stream or ():
             pass
     yield f"== Run: {format_seconds(time.perf_counter() - started)} in all =="

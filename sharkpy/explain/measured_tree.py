@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SharkError
 from sharkpy.columnar.store import open_block
-from sharkpy.execution.stages.stage_text import count_of, format_bytes, format_seconds, stage_work
-from sharkpy.execution.tasks.operator_figures import SCAN, STEP, OperatorFigures
+from sharkpy.execution.stages.profile import count_of, format_bytes, format_seconds, stage_summary
+from sharkpy.execution.tasks.report import SCAN, STEP, OperatorFigures
 from sharkpy.physical import operators
 from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan, StepOperator
 
@@ -85,7 +85,7 @@ def run_tree(profile: QueryProfile) -> list[str]:
     lines += _stage_lines(*numbered[-1], written, 0)
     shown = {number for number, _ in written.values()} | {len(numbered)}
     lines += [
-        f"stage {number}, {stage.label}: {stage_work(stage)}" for number, stage in numbered if number not in shown
+        f"stage {number}, {stage.label}: {stage_summary(stage)}" for number, stage in numbered if number not in shown
     ]
     return lines
 
@@ -95,7 +95,7 @@ def _stage_lines(number: int, stage: StageProfile, written: Written, depth: int)
         return []
     root = _nodes(stage.fragment, iter(stage.leaves))
     others = _attribute(root, stage)
-    lines = [_note(depth, f"stage {number}: {stage_work(stage)}")]
+    lines = [_note(depth, f"stage {number}: {stage_summary(stage)}")]
     if others:
         lines.append(_note(depth, f"DuckDB chose another order, with a join of {'; of '.join(others)}"))
     return lines + _node_lines(root, written, depth)

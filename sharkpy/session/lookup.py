@@ -21,7 +21,7 @@ from sharkpy.catalog.names import qualified
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import new_runner
-from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.execution.tasks.buckets import RowBuckets
 from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.lowering.lower_stage import only_stage

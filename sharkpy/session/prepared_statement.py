@@ -19,10 +19,9 @@ from sharkpy.base.errors import (
 )
 from sharkpy.base.thread_call import interruptible
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.execution.queries.plan_cache import CatalogLookups, Given, PlanCache, PlannedQuery
 from sharkpy.execution.queries.plan_query import plan_stage
-from sharkpy.execution.queries.run_plan import new_runner, run_batches
+from sharkpy.execution.queries.run_plan import detecting_lost_jvm, new_runner, run_batches
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.physical.lowering.lower_stage import only_stage
 from sharkpy.physical.plan_step import runs_scripts
@@ -130,7 +129,7 @@ class PreparedStatement:
 
     def _run_here(self) -> Result:
         try:
-            with self._statement.active(), noticing_lost_spark(self._session):
+            with self._statement.active(), detecting_lost_jvm(self._session):
                 self._statement.check()
                 return self._run()
         except BaseException as error:
@@ -242,7 +241,7 @@ class PreparedStatement:
         session = self._session
         is_begun = False
         try:
-            with noticing_lost_spark(self._session):
+            with detecting_lost_jvm(self._session):
                 for batch in run_batches(session, runners[-1], planned.stage):
                     is_begun = True
                     yield batch
@@ -254,7 +253,7 @@ class PreparedStatement:
         runners[-1].stages.close()
         planned = self._planned_again()
         runners.append(new_runner(session, planned.physical, planned.label))
-        with noticing_lost_spark(self._session):
+        with detecting_lost_jvm(self._session):
             yield from run_batches(session, runners[-1], planned.stage)
 
 

@@ -23,11 +23,10 @@ from sharkpy.base.errors import (
 )
 from sharkpy.base.secrets import redacted
 from sharkpy.catalog.statement_records import StatementRecord, StatementState, cut_text
-from sharkpy.execution.stages.progress import ignore_progress
-from sharkpy.execution.statement import Statement
+from sharkpy.execution.statement import Statement, ignore_progress
 
 if TYPE_CHECKING:
-    from sharkpy.execution.stages.progress import Progress, ProgressListener
+    from sharkpy.execution.statement import Progress, ProgressListener
     from sharkpy.session.history import StatementHistory
 
 PYTHON = "PYTHON"

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
-    from sharkpy.execution.queries.plan_observers import PlanObservers
     from sharkpy.execution.spark.pools import Pool
-    from sharkpy.execution.statement import Statement
+    from sharkpy.execution.statement import PlanObservers, Statement
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.plan.commands import Command
@@ -113,7 +112,7 @@ class SessionSeam:
         self._statements.check_open()
 
     def snapshot(self) -> QuerySnapshot:
-        from sharkpy.execution.queries.write_plan import write_query_table
+        from sharkpy.execution.queries.write_query import write_query_table
         from sharkpy.execution.tables.snapshot import QuerySnapshot
 
         compute = partial(write_query_table, self)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sharkpy.catalog.catalog import Catalog
-from sharkpy.execution.queries.plan_observers import PlanObservers
 from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions
+from sharkpy.execution.statement import PlanObservers
 from sharkpy.session.running_statements import RunningStatements
 from sharkpy.session.shared_parts import SharedParts
 

@@ -13,8 +13,7 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.base.users import user_name
 from sharkpy.catalog.catalog import Catalog
-from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.newest_session import note_started, note_stopped
+from sharkpy.execution.engine_session import EngineSession, register_session, unregister_session
 from sharkpy.execution.queries.plan_cache import PlanCache
 from sharkpy.session.defaults import catalog_home, warehouse_location
 from sharkpy.session.history import StatementHistory
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.path_gate import PathGate
     from sharkpy.catalog.statement_records import StatementRecord
-    from sharkpy.execution.commands.writes.remote_remains import RemoteRemains
+    from sharkpy.execution.commands.writes.leftover_files import RemoteLeftovers
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
     from sharkpy.execution.spark.jvm_metastore import JvmMetastore
@@ -64,7 +63,7 @@ class SharedParts:
         self.user = user_name(conf)
         """User of sessions that do not name one. It is stored here to spare a lookup for each statement."""
         self.metastore: JvmMetastore | None = None
-        self._remains: RemoteRemains | None = None
+        self._remains: RemoteLeftovers | None = None
         self.catalog = self._open_catalog(warehouse_location(None, conf))
         self.plans = PlanCache()
         self.history = StatementHistory(conf, self.catalog.file_path, is_read_only=self.catalog.is_read_only)
@@ -103,12 +102,12 @@ class SharedParts:
             return catalog
         catalog.trash.empty(0)
         if catalog.unfinished.has_others:
-            from sharkpy.execution.commands.writes.abandoned import sweep_abandoned
+            from sharkpy.execution.commands.writes.leftover_files import remove_local_leftovers
 
-            if remote := sweep_abandoned(catalog):
-                from sharkpy.execution.commands.writes.remote_remains import RemoteRemains
+            if remote := remove_local_leftovers(catalog):
+                from sharkpy.execution.commands.writes.leftover_files import RemoteLeftovers
 
-                self._remains = RemoteRemains(catalog, self.conf, remote)
+                self._remains = RemoteLeftovers(catalog, self.conf, remote)
                 self._remains.start()
         return catalog
 
@@ -142,7 +141,7 @@ class SharedParts:
     def join(self, session: Member) -> None:
         with self._lock:
             self.sessions.add(session)
-            note_started(session)
+            register_session(session)
 
     def members(self) -> list[Member]:
         with self._lock:
@@ -157,7 +156,7 @@ class SharedParts:
         return [one for session in self.members() for one in session.statements()]
 
     def leave(self, session: Member) -> None:
-        note_stopped(session)
+        unregister_session(session)
         with self._lock:
             self.sessions.discard(session)
 

@@ -24,7 +24,7 @@ from sharkpy.sources.storage.meter import LISTED
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
-    from sharkpy.execution.stages.progress import ProgressListener
+    from sharkpy.execution.statement import ProgressListener
     from sharkpy.ml.models.estimator import Estimator
     from sharkpy.ml.rdd.table_rdd import TableRDD
     from sharkpy.plan.arrow_data import GivenRows
@@ -155,7 +155,7 @@ class SharkContext(SessionSeam):
 
     def substituted(self, text: str) -> str:
         """Replace the variables of `text` by their values. Remote users cannot read environment variables."""
-        from sharkpy.execution.queries.bind_text import substituted
+        from sharkpy.execution.queries.plan_query import substituted
 
         return substituted(self, text)
 
@@ -215,13 +215,13 @@ class SharkContext(SessionSeam):
         The types are found as by `register_function`. Raise BindError 42723 if the database has a function of that
         name, unless `replace` is given: then queries call the new function from now on.
         """
-        from sharkpy.execution.commands.user_functions import keep_function
+        from sharkpy.execution.commands.user_functions import store_function
         from sharkpy.udf.user.function import intern
         from sharkpy.udf.user.make import user_function
 
         self._statements.check_open()
         short = name.rpartition(".")[2]
-        keep_function(name, intern(user_function(short, function, arguments, returns)), self, replace=replace)
+        store_function(name, intern(user_function(short, function, arguments, returns)), self, replace=replace)
 
     def save_as_table(
         self,

@@ -21,8 +21,8 @@ from sharkpy.catalog.continuous_query import (
     least_position,
 )
 from sharkpy.execution.commands.insert import insert_with
-from sharkpy.execution.commands.writes.publish import StagedWrite, publish
-from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
+from sharkpy.execution.commands.writes.staged_write import StagedWrite, publish
+from sharkpy.execution.queries.run_plan import detecting_lost_jvm
 from sharkpy.plan.commands import Insert, MultiInsert, StateInserts, queries_of
 from sharkpy.plan.logical import Scan
 from sharkpy.sources.malformed_rows import COUNTED, SKIPPED
@@ -158,7 +158,7 @@ class EpochRunner:
                 self.log.begin(number, ranges, view.stream_names, is_synced=sink is not None)
                 self._begun = number, ranges
             steps.done(steps.BEGUN)
-            with noticing_lost_spark(self.session), self.session.as_statement() as statement:
+            with detecting_lost_jvm(self.session), self.session.as_statement() as statement:
                 self._write(view, ranges, snapshot, is_written=known is not None)
         finally:
             snapshot.release()
@@ -292,7 +292,7 @@ class EpochRunner:
             # An epoch that the sink already has was read before the query was altered, perhaps from other streams.
             found = view.tables.get(stream) or self._stream(stream)
             (view.readers.get(stream) or self._reader(found)).give(snapshot, start, end)
-            snapshot.judge(found, SKIPPED if query.bad_rows else COUNTED)
+            snapshot.handle_malformed(found, SKIPPED if query.bad_rows else COUNTED)
             settled = settle_new_columns(found, snapshot.given_files(found), session.catalog)
             view = replace(view, tables={**view.tables, stream: settled})
         command = self._command(view, tables)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.execution.commands.writes.publish import QuietWrite
+from sharkpy.execution.commands.writes.staged_write import QuietWrite
 from sharkpy.streaming import steps
 
 

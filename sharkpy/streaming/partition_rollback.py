@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.catalog.table_folders import drops_folder
-from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
-from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, table_staging, while_known
+from sharkpy.execution.commands.writes.staged_write import (
+    QuietWrite,
+    discard_staging,
+    folder_at,
+    reporting_dropped_table,
+    table_staging,
+)
 from sharkpy.execution.commands.writes.table_feed import TableFeed
+from sharkpy.execution.commands.writes.table_files import load_new_blocks
 from sharkpy.sources.folders.table_folder import sync_all
 
 if TYPE_CHECKING:
@@ -54,7 +59,7 @@ class PartitionRollback(QuietWrite):
         return write
 
     def prepare(self) -> None:
-        with while_known(self.table, self.session):
+        with reporting_dropped_table(self.table, self.session):
             folder_at(self.table.location or "", self.session).sync_staged(self.staging)
 
     def place(self) -> None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
     from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.epoch_store import RetainedEpoch
-    from sharkpy.execution.commands.writes.publish import StagedWrite
+    from sharkpy.execution.commands.writes.staged_write import StagedWrite
     from sharkpy.streaming.state_fold import BoundFolds
 
 FOLDER = "streams"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sharkpy.base.java import find_java
-from sharkpy.execution.spark.gateway import pyspark_home
+from sharkpy.execution.spark.jvm_process import pyspark_home
 from tests.ports import free_ports
 from tests.waiting import allowed
 

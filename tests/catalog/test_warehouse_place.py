@@ -16,7 +16,7 @@ import pytest
 import sharkpy
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import TableKind
-from sharkpy.execution.commands.current_statistics import current_statistics
+from sharkpy.execution.commands.table_statistics import current_statistics
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_blocks_of_cached_tables_move_along(original: Path, tmp_path: Path) -> N
     with sharkpy.connect("local[2]", tmp_path / "moved") as context:
         assert run(context, "SELECT sum(a) FROM kept") == [(11,)]
         assert blocks(tmp_path / "moved") == before != []
-        version = context.table_cache.known_version(context.catalog.table("default", "kept"))
+        version = context.table_cache.loaded_version(context.catalog.table("default", "kept"))
         assert version is not None
         assert {origin.path for block in version.origins for origin in block} <= {
             str(path) for path in (tmp_path / "moved" / "kept").rglob("*")

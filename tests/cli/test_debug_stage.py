@@ -11,8 +11,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import SharkError
 from sharkpy.cli.main import main
-from sharkpy.execution.stages.recording.replay import rerun_task
-from sharkpy.execution.stages.recording.stage_record import StageFacts, recorded_stages
+from sharkpy.execution.stages.stage_record import StageFacts, recorded_stages, rerun_task
 
 pytestmark = pytest.mark.spark
 

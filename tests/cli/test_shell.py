@@ -323,7 +323,7 @@ def test_options_before_a_command_hold() -> None:
 
 
 def test_progress_line() -> None:
-    from sharkpy.execution.stages.progress import Progress
+    from sharkpy.execution.statement import Progress
 
     board = ProgressBoard()
     assert board.line(1.25) == "running | 1.2 s"

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from sharkpy.base.errors import CancelledError, TableNotFoundError
 from sharkpy.client.remote_calls import error_of
 from sharkpy.client.remote_operation import RemoteOperation, progress_of
-from sharkpy.execution.stages.progress import Progress
+from sharkpy.execution.statement import Progress
 from sharkpy.thrift.stage_board import StageBoard
 from sharkpy.thrift.status import failure
 from sharkpy.thrift.wire.bindings import ttypes

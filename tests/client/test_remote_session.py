@@ -19,7 +19,7 @@ from sharkpy.cli.main import main
 from sharkpy.client import RemoteSession, connect_to, parse_url
 from sharkpy.client.channel import LoginError
 from sharkpy.client.remote_names import RemoteNames
-from sharkpy.execution.stages.progress import Progress
+from sharkpy.execution.statement import Progress
 from sharkpy.thrift.config import ServerConfig
 from tests.thrift.clients.served import NAMES, Served, serving
 from tests.waiting import allowed, until, when

@@ -32,7 +32,7 @@ def test_session_cache(session: Any) -> None:
     assert not session.table_cache.is_loaded(table)
     assert session.block_rows(table) == [(1, "x")]
     session.insert(table, [(2, "y")])
-    assert session.table_cache.known_version(table).num_rows == 2
+    assert session.table_cache.loaded_version(table).num_rows == 2
     session.run(commands.UncacheTable(table))
     assert session.table_cache.version(table) is None
     assert session.engine.store.usage().num_blocks == 0

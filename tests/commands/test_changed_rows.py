@@ -11,7 +11,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import ExecutionError
-from sharkpy.execution.stages import driver_stages
+from sharkpy.execution.stages import stage_runner
 from sharkpy.execution.stages.query_run import QueryRun
 
 ROWS = "VALUES (1, 'x', 0), (2, 'y', 1), (3, 'z', 2), (4, NULL, 2)"
@@ -120,7 +120,7 @@ def test_a_task_in_the_driver_that_runs_again_counts_once(
 ) -> None:
     context.sql(TABLES["parquet"])
     context.sql(f"INSERT INTO t {ROWS}")
-    run_task, failures = driver_stages.run_task, [1]
+    run_task, failures = stage_runner.run_task, [1]
 
     def fail_first(*arguments: object) -> Iterator[object]:
         yield from run_task(*arguments)  # type: ignore[arg-type]
@@ -128,8 +128,8 @@ def test_a_task_in_the_driver_that_runs_again_counts_once(
             failures.pop()
             raise ExecutionError("a block was lost")
 
-    monkeypatch.setattr(driver_stages, "run_task", fail_first)
-    monkeypatch.setattr(QueryRun, "is_mended", lambda *_: True)
+    monkeypatch.setattr(stage_runner, "run_task", fail_first)
+    monkeypatch.setattr(QueryRun, "is_repaired", lambda *_: True)
     assert count(context, "UPDATE t SET s = 'q' WHERE a >= 3") == 2
     assert not failures
 

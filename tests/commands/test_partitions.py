@@ -15,7 +15,7 @@ import sharkpy
 from sharkpy.base.errors import BindError, SharkError
 from sharkpy.catalog.hive_partition import partition_name, partition_values
 from sharkpy.catalog.model import CachePolicy, PolicyKind
-from sharkpy.execution.tables.held_partitions import held_partitions
+from sharkpy.execution.tables.cached_table import partitions_to_cache
 from sharkpy.sources import layout, staged_files
 
 
@@ -262,11 +262,11 @@ def test_only_new_partitions_are_loaded(context: sharkpy.SharkContext) -> None:
     make(context, "TBLPROPERTIES ('shark.cache'='MEMORY')")
     table = context.catalog.table("default", "t")
     assert rows(context) == [(1, 1), (2, 2), (3, 3)]
-    version = context.table_cache.known_version(table)
+    version = context.table_cache.loaded_version(table)
     assert version is not None
     before = {block.block_id for block in version.blocks}
     context.sql("INSERT INTO t PARTITION (d=4) VALUES (4)").close()
-    version = context.table_cache.known_version(table)
+    version = context.table_cache.loaded_version(table)
     assert version is not None
     assert len({block.block_id for block in version.blocks} - before) == 1
     assert before < {block.block_id for block in version.blocks}
@@ -333,7 +333,7 @@ def test_a_policy_outlives_the_session(tmp_path: Path) -> None:
 def test_a_lost_block_of_a_partition_is_made_again(context: sharkpy.SharkContext) -> None:
     make(context, "TBLPROPERTIES ('shark.cache'='MEMORY')")
     assert len(rows(context)) == 3
-    version = context.table_cache.known_version(context.catalog.table("default", "t"))
+    version = context.table_cache.loaded_version(context.catalog.table("default", "t"))
     assert version is not None
     for block in version.blocks:
         Path(block.memory_path).unlink()
@@ -357,7 +357,7 @@ def test_policies_keep_their_limit(kind: PolicyKind, limit: int, steps: list[tup
     for there, wanted in steps:
         known = sorted(there)
         needed = sorted(wanted & there)
-        before, held = held, held_partitions(policy, held, known, seen, needed)
+        before, held = held, partitions_to_cache(policy, held, known, seen, needed)
         seen = known
         assert len(held) <= limit
         assert len(set(held)) == len(held)

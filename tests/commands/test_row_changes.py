@@ -11,7 +11,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import TableChangedError
 from sharkpy.execution.commands import row_changes
-from sharkpy.execution.commands.writes.publish import publish
+from sharkpy.execution.commands.writes.staged_write import publish
 
 
 @pytest.fixture

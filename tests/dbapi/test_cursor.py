@@ -14,7 +14,7 @@ import pytest
 from sharkpy import dbapi
 from sharkpy.dbapi import staged_rows
 from sharkpy.dbapi.insert_rows import find_insert
-from sharkpy.execution.stages.progress import Progress
+from sharkpy.execution.statement import Progress
 from sharkpy.session.prepared_statement import PreparedStatement
 from tests.waiting import allowed, when
 

@@ -21,7 +21,7 @@ import yaml
 from sharkpy.base.java import find_java
 from sharkpy.base.settings import STORE_MEMORY_LIMIT, TASK_MEMORY, Conf
 from sharkpy.cli.main import _parser
-from sharkpy.execution.spark.gateway import pyspark_home, start_jvm
+from sharkpy.execution.spark.jvm_process import pyspark_home, start_jvm
 from sharkpy.execution.spark.start import spark_conf
 from tests.test_layers import ROOT
 

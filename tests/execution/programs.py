@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.stages.progress import ProgressListener, ignore_progress
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage_runner import StageRunner
+from sharkpy.execution.statement import ProgressListener, ignore_progress
 from sharkpy.optimizer.replan.place_stage import Place, Placement
 from sharkpy.physical.sinks import ResultSink, StageSink
 from sharkpy.physical.stage import Stage

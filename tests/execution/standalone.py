@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sharkpy.base.java import find_java
-from sharkpy.execution.spark.gateway import logging_properties, pyspark_home
+from sharkpy.execution.spark.jvm_process import logging_properties, pyspark_home
 from tests.ports import free_ports
 
 _TIMEOUT_SECONDS = 60.0

@@ -19,9 +19,9 @@ from sharkpy.base.errors import ConfigurationError, CorruptionError, SharkError,
 from sharkpy.catalog.catalog import Catalog, new_table_id
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.cli.main import main
-from sharkpy.execution.backup import copy_file as copying
+from sharkpy.execution.backup import file_copies as copying
 from sharkpy.execution.backup import make_backup as making
-from sharkpy.execution.backup.copy_file import Copy, copy_file, local_file
+from sharkpy.execution.backup.file_copies import Copy, copy_file, local_file
 from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.restore_backup import restore_backup
 from sharkpy.sources.layout import DataFile
@@ -265,8 +265,8 @@ def test_a_killed_backup_leaves_no_links(context: sharkpy.SharkContext, tmp_path
     run(context, "CREATE TABLE t AS SELECT 1 AS a")
     code = (
         "import os, sys; from pathlib import Path; from sharkpy.catalog.catalog import Catalog;"
-        "from sharkpy.execution.backup import copy_file, make_backup as making;"
-        "copy_file.copy_file = lambda *_: os.abort();"
+        "from sharkpy.execution.backup import file_copies, make_backup as making;"
+        "file_copies.copy_file = lambda *_: os.abort();"
         "making.make_backup(Catalog(sys.argv[1]), Path(sys.argv[2]))"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "w", tmp_path / "backup"], check=False)

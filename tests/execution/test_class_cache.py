@@ -13,8 +13,15 @@ import pytest
 import sharkpy
 from sharkpy.base.java import Java, find_java
 from sharkpy.cli.warmup import cache_state
-from sharkpy.execution.spark.class_cache import ClassCache, cache_dir, class_cache, find_class_cache, is_training
-from sharkpy.execution.spark.gateway import java_command, pyspark_home
+from sharkpy.execution.spark.jvm_process import (
+    ClassCache,
+    cache_dir,
+    class_cache,
+    find_class_cache,
+    is_training,
+    java_command,
+    pyspark_home,
+)
 
 ROOT = Path(__file__).parents[2]
 _IMPORTS = "from pathlib import Path; from tests.execution import test_class_cache as tests\n"

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.execution.tasks.collectors import COLLECTORS, TASK_BYTES, TaskCollectors, merge_collected
-from sharkpy.execution.tasks.collectors.row_window import Window
-from sharkpy.execution.tasks.collectors.spread_keys import MOST_KEYS
-from sharkpy.execution.tasks.report import ReportBook, TaskReport
+from sharkpy.execution.tasks.exchange_statistics import MOST_KEYS, Window
+from sharkpy.execution.tasks.report import ReportCollector, TaskReport
 from sharkpy.physical.distribution import ExchangeStatistics
 
 
@@ -65,7 +64,7 @@ def test_rough_rows_per_bucket_are_near() -> None:
 def test_another_try_of_a_task_takes_the_place_of_the_first() -> None:
     """A retry or a speculative copy reports the same again, which must not be added."""
     part = collected(window(np.arange(100), 4))
-    book = ReportBook()
+    book = ReportCollector()
     book.open(1, lambda _: None)
     for partition in (0, 1, 0, 1, 1):
         book.add(TaskReport(1, partition, collected=part))

@@ -11,7 +11,7 @@ import pytest
 
 from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError, ResourceError, SharkError, SourceError
 from sharkpy.base.settings import Conf
-from sharkpy.execution.tasks.failure import as_shark_error, raised_by
+from sharkpy.execution.tasks.error_conversion import as_shark_error, raised_by
 
 
 def failure_of(sql: str) -> SharkError:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.execution.stages import held_rows
-from sharkpy.execution.stages.held_rows import hold_rows
-from sharkpy.execution.workers import frame_files
-from sharkpy.execution.workers.frame_files import FrameBuffer, receive_frame, remove_frames, send_frame
+from sharkpy.execution.stages import stage_outputs
+from sharkpy.execution.stages.stage_outputs import buffer_rows
+from sharkpy.execution.workers import frames
+from sharkpy.execution.workers.frames import FrameBuffer, receive_frame, remove_frames, send_frame
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 
@@ -39,11 +39,11 @@ def test_a_buffer_given_up_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("size", [8, 100, frame_files.FILE_BYTES, frame_files.FILE_BYTES + 1, 3 << 20])
+@pytest.mark.parametrize("size", [8, 100, frames.FILE_BYTES, frames.FILE_BYTES + 1, 3 << 20])
 def test_a_result_is_received_as_it_was_sent(tmp_path: Path, size: int) -> None:
     frame = pa.py_buffer(struct.pack("<q", 5) + bytes(range(256)) * (size // 256) + bytes(size % 256))
     sent = send_frame(frame, str(tmp_path / "results"), "1-")
-    assert (len(sent) < 1000) == (size < 1000 or size >= frame_files.FILE_BYTES)
+    assert (len(sent) < 1000) == (size < 1000 or size >= frames.FILE_BYTES)
     assert struct.unpack_from("<q", sent) == (5,)
     received = receive_frame(pa.py_buffer(sent))
     assert received.equals(frame)
@@ -51,14 +51,14 @@ def test_a_result_is_received_as_it_was_sent(tmp_path: Path, size: int) -> None:
 
 
 def test_without_a_folder_or_room_a_result_is_the_frame_itself(tmp_path: Path) -> None:
-    frame = pa.py_buffer(bytes(2 * frame_files.FILE_BYTES))
+    frame = pa.py_buffer(bytes(2 * frames.FILE_BYTES))
     assert send_frame(frame, "", "1-") is frame
     (tmp_path / "file").touch()
     assert send_frame(frame, str(tmp_path / "file" / "results"), "1-") is frame
 
 
 def test_what_was_not_received_is_removed_by_its_run(tmp_path: Path) -> None:
-    frame = pa.py_buffer(bytes(2 * frame_files.FILE_BYTES))
+    frame = pa.py_buffer(bytes(2 * frames.FILE_BYTES))
     send_frame(frame, str(tmp_path), "1-")
     send_frame(frame, str(tmp_path), "12-")
     remove_frames(str(tmp_path), "1-")
@@ -67,14 +67,14 @@ def test_what_was_not_received_is_removed_by_its_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [1, 1000, 1 << 20])
 def test_rows_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
-    monkeypatch.setattr(held_rows, "HELD_BYTES", limit)
+    monkeypatch.setattr(stage_outputs, "BUFFERED_BYTES", limit)
     made: list[Path] = []
-    monkeypatch.setattr(held_rows, "map_once", lambda path: made.append(path) or frame_files.map_once(path))
+    monkeypatch.setattr(stage_outputs, "map_once", lambda path: made.append(path) or frames.map_once(path))
     table = pa.table({"a": range(5000), "b": [f"text {i}" for i in range(5000)]}, schema=SCHEMA)
-    payload, count = hold_rows(9, SCHEMA, iter(table.to_batches(max_chunksize=700)), tmp_path)
+    payload, count = buffer_rows(9, SCHEMA, iter(table.to_batches(max_chunksize=700)), tmp_path)
     assert count == 5000
     assert bool(made) == (limit < 1 << 20)
     assert struct.unpack_from("<q", payload) == (9,)
     assert pa.ipc.open_stream(payload.slice(8)).read_all().equals(table)
     assert list(tmp_path.iterdir()) == []
-    assert hold_rows(9, SCHEMA, [], tmp_path)[1] == 0
+    assert buffer_rows(9, SCHEMA, [], tmp_path)[1] == 0

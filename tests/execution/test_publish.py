@@ -14,7 +14,7 @@ import pytest
 
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.unfinished_writes import FileSyncs
-from sharkpy.execution.commands.writes.publish import QuietWrite, publish
+from sharkpy.execution.commands.writes.staged_write import QuietWrite, publish
 
 
 @dataclass

@@ -11,16 +11,16 @@ import pytest
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.execution.spark.start import own_address, spark_conf
-from sharkpy.execution.workers import shipping
+from sharkpy.execution.workers import worker_environment
 
 
 def test_the_zip_is_the_package(tmp_path: Path) -> None:
     """The zip can be imported by itself, with the linked folders, and equal packages make equal files."""
-    path = shipping.package_zip(tmp_path)
+    path = worker_environment.package_zip(tmp_path)
     other = tmp_path / "again"
     other.mkdir()
-    assert shipping.package_zip(other).name == path.name
-    assert shipping.package_zip(other).read_bytes() == path.read_bytes()
+    assert worker_environment.package_zip(other).name == path.name
+    assert worker_environment.package_zip(other).read_bytes() == path.read_bytes()
     names = zipfile.ZipFile(path).namelist()
     assert {"sharkpy/__init__.py", "sharkpy/columnar/block.py", "sharkpy/udf/registry.py"} <= set(names)
     assert not any("__pycache__" in name for name in names)
@@ -34,14 +34,14 @@ def test_the_zip_is_the_package(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit() -> None:
-    expected = shipping.expected_versions()
-    assert shipping.misfits(expected) == []
-    shipping.check_worker(expected)
+    expected = worker_environment.expected_versions()
+    assert worker_environment.version_differences(expected) == []
+    worker_environment.check_worker(expected)
     python = ".".join(map(str, sys.version_info[:2]))
     with pytest.raises(
         ConfigurationError, match=rf'worker host ".+": python {python}, the driver has 3\.99;'
     ) as caught:
-        shipping.check_worker(expected.replace(f"python {python}", "python 3.99"))
+        worker_environment.check_worker(expected.replace(f"python {python}", "python 3.99"))
     assert "spark.pyspark.python" in str(caught.value.hint)
 
 
@@ -74,13 +74,13 @@ def test_what_does_not_fit() -> None:
     ],
 )
 def test_what_spark_says_of_a_worker(text: str, message: str) -> None:
-    problem = shipping.worker_problem(text)
+    problem = worker_environment.worker_problem(text)
     assert problem is not None
     assert problem.message.strip() == message
 
 
 def test_any_other_failure_is_no_problem_of_the_worker() -> None:
-    assert shipping.worker_problem("Job aborted due to stage failure: Task 0 in stage 1.0 failed") is None
+    assert worker_environment.worker_problem("Job aborted due to stage failure: Task 0 in stage 1.0 failed") is None
 
 
 def test_the_driver_is_local_unless_executors_are_elsewhere(tmp_path: Path) -> None:

@@ -15,11 +15,17 @@ import pytest
 
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CancelledError, SourceError
-from sharkpy.execution.tasks import kept_splits as kept_module
 from sharkpy.execution.tasks import small_files
+from sharkpy.execution.tasks import small_files as kept_module
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
-from sharkpy.execution.tasks.kept_splits import KeptSplits, SplitRows, kept_splits
-from sharkpy.execution.tasks.small_files import knows_rows, reads_streams, small_tables
+from sharkpy.execution.tasks.small_files import (
+    SplitCache,
+    SplitRows,
+    knows_rows,
+    reads_streams,
+    small_tables,
+    split_cache,
+)
 from sharkpy.execution.tasks.task import task_batches
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.physical.sinks import ResultSink
@@ -49,7 +55,7 @@ PASSED = StageProgram("", (ALONE,), OUTPUT, ResultSink())
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    kept_splits.clear()
+    split_cache.clear()
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +242,7 @@ def test_rows_of_epochs_and_of_files_that_were_just_written_are_not_kept(
     monkeypatch.setattr(kept_module, "_CLOCK_NS", 10**12)
     put(tmp_path / "in", "a", age=age)
     run(JOIN, splits(tmp_path / "in", how), connection)
-    assert kept_splits.size_bytes == 0
+    assert split_cache.size_bytes == 0
 
 
 def rows_of(size: int) -> SplitRows:
@@ -247,7 +253,7 @@ def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
     for name in "abcd":
         put(tmp_path / "in", name)
     one, two, three, four = splits(tmp_path / "in", None)
-    kept = KeptSplits(most_bytes=100)
+    kept = SplitCache(most_bytes=100)
     for split in (one, two, three):
         kept.keep(split, SCHEMA, ("n",), rows_of(33))
     assert kept.size_bytes == 99
@@ -263,7 +269,7 @@ def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
 def test_what_is_kept_goes_after_a_while(tmp_path: Path) -> None:
     put(tmp_path / "in", "a")
     (split,) = splits(tmp_path / "in", None)
-    kept = KeptSplits(seconds=0.0)
+    kept = SplitCache(seconds=0.0)
     kept.keep(split, SCHEMA, ("n",), rows_of(10))
     assert kept.size_bytes == 10
     time.sleep(0.01)

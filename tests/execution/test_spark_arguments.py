@@ -14,7 +14,7 @@ from sharkpy.base.java import Java
 from sharkpy.base.settings import Conf
 from sharkpy.execution import engine as engine_module
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.spark.gateway import java_command
+from sharkpy.execution.spark.jvm_process import java_command
 from sharkpy.execution.spark.start import spark_conf
 
 GIVEN = {"spark.hadoop.fs.s3a.secret.key": "hunter2", "spark.hadoop.fs.s3a.endpoint": "host:1"}

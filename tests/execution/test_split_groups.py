@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
-from sharkpy.execution.tables.split_groups import split_groups
+from sharkpy.execution.tables.block_loading import split_groups
 from sharkpy.sources.source import Split
 
 FILES = 100

@@ -8,9 +8,9 @@ import pytest
 
 from sharkpy.base.errors import CancelledError, ExecutionError, InternalError
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.stages.progress import Progress, ignore_progress
 from sharkpy.execution.stages.stage_runner import StageRunner
-from sharkpy.execution.tasks.report import BlockResult, ReportBook
+from sharkpy.execution.statement import Progress, ignore_progress
+from sharkpy.execution.tasks.report import BlockResult, ReportCollector
 from sharkpy.execution.tasks.task import BATCH_ROWS
 from sharkpy.physical.sinks import BlockSink, HashSink, RangeSink, SingleSink
 from sharkpy.physical.stage import Stage
@@ -275,6 +275,6 @@ def test_tasks_without_a_report_are_an_error(
     spark_engine: Engine, monkeypatch: pytest.MonkeyPatch, run: Callable[[StageRunner], object]
 ) -> None:
     """Only the report says what a task stored, and whether it failed."""
-    monkeypatch.setattr(ReportBook, "add", lambda *_: None)
+    monkeypatch.setattr(ReportCollector, "add", lambda *_: None)
     with pytest.raises(ExecutionError, match="2 tasks have ended without a report"):
         run(stage_runner(spark_engine))

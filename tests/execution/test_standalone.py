@@ -19,7 +19,7 @@ from sharkpy.base.errors import ConfigurationError
 from sharkpy.columnar.host import this_executor
 from sharkpy.execution.spark import start as spark
 from sharkpy.execution.stages import stage_outputs
-from sharkpy.execution.workers import broadcast, shipping
+from sharkpy.execution.workers import frames, worker_environment
 
 from .standalone import standalone
 
@@ -75,12 +75,12 @@ def spark_broadcasts() -> list[bool]:
     sent: list[bool] = []
     send = stage_outputs.send_broadcast
 
-    def watched(*arguments: Any) -> broadcast.BroadcastSource:
+    def watched(*arguments: Any) -> frames.BroadcastSource:
         source = send(*arguments)
         sent.append(source.spark is not None)
         return source
 
-    broadcast.INLINE_BYTES = 0
+    frames.INLINE_BYTES = 0
     stage_outputs.send_broadcast = watched
     return sent
 
@@ -201,7 +201,7 @@ def fail_to_start(master: str, folder: str) -> None:
     assert "registered within 3 s" in said
     assert waiting in said
     assert 'Python was not found at "/nowhere/python"' in error(**{"spark.pyspark.python": "/nowhere/python"})
-    wanted = shipping.expected_versions().replace("duckdb ", "duckdb 9").replace("numba ", "absent 1, numba ")
+    wanted = worker_environment.expected_versions().replace("duckdb ", "duckdb 9").replace("numba ", "absent 1, numba ")
     spark.expected_versions = lambda: wanted  # type: ignore[assignment]
     said = error()
     print(said)

@@ -17,7 +17,7 @@ from sharkpy.base.errors import CancelledError, ExecutionError, InternalError
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner, query_rows, run_batches
 from sharkpy.execution.tasks import steps
-from sharkpy.execution.tasks.steps.step_run import StepRun
+from sharkpy.execution.tasks.steps.row_steps import StepRun
 from sharkpy.explain.measured_tree import run_tree
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, SortKey
 from sharkpy.plan.logical import Aggregate, Distribute, Filter, Join, JoinKind, Limit, LogicalPlan, Sort, Step, Values

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("hdfs_native", reason="the extra lake-hdfs is not installed")
 
 import sharkpy
-from sharkpy.execution.spark.gateway import pyspark_home
+from sharkpy.execution.spark.jvm_process import pyspark_home
 from tests.hadoop import HadoopCluster
 from tests.physical.test_tpch import QUERIES, TABLES, assert_same, comparable
 from tests.waiting import allowed, until

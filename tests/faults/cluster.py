@@ -127,7 +127,7 @@ def _blocks(context: sharkpy.SharkContext, generator: random.Random) -> list[Pat
     """Files of some blocks of each table, with all their copies."""
     found: list[Path] = []
     for table in ("facts", "names", "stored"):
-        version = context.table_cache.known_version(context.catalog.table("default", table))
+        version = context.table_cache.loaded_version(context.catalog.table("default", table))
         assert version is not None
         for block in generator.sample(version.blocks, max(1, len(version.blocks) // 2)):
             found += [Path(path) for path in (block.memory_path, block.durable_path) if path]
@@ -252,11 +252,11 @@ def many_events(folder: Path, seed: int, wanted: int) -> None:
 def check_blocks_are_back(context: sharkpy.SharkContext) -> None:
     """Check that blocks which queries pruned or did not read are made again by a query that reads them."""
     for table in ("facts", "names", "stored"):
-        version = context.table_cache.known_version(context.catalog.table("default", table))
+        version = context.table_cache.loaded_version(context.catalog.table("default", table))
         assert version is not None
         columns = ", ".join(version.schema.names)
         context.sql(f"SELECT max(hash({columns})) FROM {table}").fetchall()
-        version = context.table_cache.known_version(context.catalog.table("default", table))
+        version = context.table_cache.loaded_version(context.catalog.table("default", table))
         assert version is not None
         for block in version.blocks:
             assert context.engine.store.mend(block), f"{table}: {block}"

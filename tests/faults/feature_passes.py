@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import sharkpy
-from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import bind_text
 from sharkpy.execution.spark.start import TASK_ATTEMPTS
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.feature_plan import feature_plan

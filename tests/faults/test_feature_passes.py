@@ -89,7 +89,7 @@ def test_blocks_are_deleted_during_a_pass(
 def test_blocks_and_those_of_their_table_are_deleted(
     context: sharkpy.SharkContext, blocks: StoredBlocks, expected: list[bytes], calls: Path
 ) -> None:
-    version = context.table_cache.known_version(context.catalog.table("default", "features"))
+    version = context.table_cache.loaded_version(context.catalog.table("default", "features"))
     assert version is not None
     for path in {handle.memory_path for handle in (blocks.handles[3], *version.blocks[2:5])}:
         Path(path).unlink()

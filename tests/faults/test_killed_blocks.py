@@ -47,7 +47,7 @@ def test_killed_with_blocks_that_do_not_count(tmp_path: Path, step: str) -> None
     with sharkpy.connect("local[2]", tmp_path / "w", **conf) as context:
         epochs = 1 if step in steps.STEPS[: steps.STEPS.index(steps.COMMITTED)] else 2
         assert check_prefix(context, "cached", 3) == min(3, 2 * epochs)
-        version = context.table_cache.known_version(context.catalog.table("default", "cached"))
+        version = context.table_cache.loaded_version(context.catalog.table("default", "cached"))
         assert version is not None
         kept = (tmp_path / "w" / ".sharkpy" / "blocks").rglob("*.arrow")
         assert {path.stem for path in kept} == {block.block_id for block in version.blocks}

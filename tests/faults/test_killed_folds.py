@@ -16,7 +16,7 @@ from tests.streaming.folder_input import make_stream, put_numbers, rows
 CHILD = """
 import os, signal, sys, sharkpy
 from sharkpy.columnar.version import VersionStore
-from sharkpy.execution.tables.folded_blocks import FoldedBlocks
+from sharkpy.execution.tables.staged_blocks import FoldedBlocks
 from sharkpy.execution.tables.hidden_files import HiddenFiles
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.sources import staged_files

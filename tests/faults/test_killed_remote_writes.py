@@ -25,7 +25,7 @@ from tests.storage.s3_servers import ACCESS_KEY, SECRET, MotoServer, s3_client
 BUCKET = "killed"
 CONNECT = "with sharkpy.connect(warehouse=warehouse) as context:"
 KEYED = "with sharkpy.connect(warehouse=warehouse, **json.loads(keys)) as context:"
-STAGED = "sharkpy.execution.queries.write_plan:run_to_sink"
+STAGED = "sharkpy.execution.queries.write_query:run_to_sink"
 PUT = "sharkpy.sources.folders.remote_folder:put_manifest"
 PLACED = "sharkpy.sources.folders.remote_folder:RemoteFolder.place"
 ENDED = "sharkpy.sources.folders.remote_folder:RemoteFolder.discard_staging"

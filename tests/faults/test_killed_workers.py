@@ -183,7 +183,7 @@ def killed_while_it_writes(context: sharkpy.SharkContext) -> set[Path]:
     finally:
         is_over.set()
         thread.join()
-    version = context.table_cache.known_version(context.catalog.table("default", "copied"))
+    version = context.table_cache.loaded_version(context.catalog.table("default", "copied"))
     assert version is not None
     untold = set().union(*written) - {Path(block.memory_path) for block in version.blocks}
     assert not [path for path in untold if path.exists()]

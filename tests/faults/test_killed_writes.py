@@ -34,7 +34,7 @@ with sharkpy.connect(warehouse=warehouse) as context:
     setattr(holder, name, killed)
     context.sql(statement)
 """
-STAGED = "sharkpy.execution.queries.write_plan:run_to_sink"
+STAGED = "sharkpy.execution.queries.write_query:run_to_sink"
 SYNCED = "sharkpy.sources.staged_files:sync_staged"
 PLACED = "sharkpy.sources.staged_files:place"
 PLACED_PART = "sharkpy.sources.staged_files:place_generation"

@@ -16,8 +16,8 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, InternalError, SparkLostError
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
-from sharkpy.execution.spark.gateway import JvmProcess
+from sharkpy.execution.queries.run_plan import detecting_lost_jvm
+from sharkpy.execution.spark.jvm_process import JvmProcess
 from sharkpy.session import prepared_statement
 
 pytestmark = pytest.mark.spark
@@ -112,7 +112,7 @@ def test_another_thread_notices_it_first(error: Exception) -> None:
     session: Any = SimpleNamespace(known_engine=engine, engine=engine)
 
     def fail(lost: int) -> None:
-        with noticing_lost_spark(session):
+        with detecting_lost_jvm(session):
             engine.lost_sparks += lost
             raise error
 

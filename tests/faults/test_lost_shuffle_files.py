@@ -52,7 +52,7 @@ def test_shuffle_files_and_their_blocks_vanish(context: sharkpy.SharkContext, mo
         "SELECT n, n % 40 AS g FROM (SELECT explode(sequence(1, 4000)) AS n) t"
     )
     table = context.catalog.table("default", "vanishing")
-    version = context.table_cache.known_version(table)
+    version = context.table_cache.loaded_version(table)
     assert version is not None
     exchange = RddStages.exchange
     deleted: list[Path] = []
@@ -78,9 +78,9 @@ def test_shuffle_files_vanish_after_a_repair(
     """The job group of the first map stage was cancelled, as the second one met lost blocks. Its tasks, which Spark
     runs again in the job of the reduce side, do not end with that group.
     """
-    version = context.table_cache.known_version(context.catalog.table("default", "facts"))
+    version = context.table_cache.loaded_version(context.catalog.table("default", "facts"))
     assert version is not None
-    exchange, is_mended = RddStages.exchange, QueryRun.is_mended
+    exchange, is_repaired = RddStages.exchange, QueryRun.is_repaired
     exchanges = 0
     deleted: list[Path] = []
 
@@ -93,7 +93,7 @@ def test_shuffle_files_vanish_after_a_repair(
         return exchange(self, *arguments)  # type: ignore[arg-type]
 
     def mend_and_delete(self: QueryRun, *arguments: object) -> bool:
-        found = is_mended(self, *arguments)  # type: ignore[arg-type]
+        found = is_repaired(self, *arguments)  # type: ignore[arg-type]
         if found and not deleted:
             deleted.extend(shuffle_files(context))
             for path in deleted:
@@ -101,6 +101,6 @@ def test_shuffle_files_vanish_after_a_repair(
         return found
 
     monkeypatch.setattr(RddStages, "exchange", run_and_delete)
-    monkeypatch.setattr(QueryRun, "is_mended", mend_and_delete)
+    monkeypatch.setattr(QueryRun, "is_repaired", mend_and_delete)
     assert context.sql(QUERIES[1]).fetchall() == expected[QUERIES[1]]
     assert deleted

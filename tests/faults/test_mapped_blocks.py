@@ -63,7 +63,7 @@ def cut_until_one_dies(context: sharkpy.SharkContext) -> None:
     answer = context.sql(query).fetchall()
     deaths = 0
     for _ in range(_ROUNDS):
-        version = context.table_cache.known_version(context.catalog.table("default", "long"))
+        version = context.table_cache.loaded_version(context.catalog.table("default", "long"))
         assert version is not None
         idle = _workers()
         for worker in idle:

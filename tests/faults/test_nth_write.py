@@ -9,7 +9,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError
-from sharkpy.execution.stages import held_rows
+from sharkpy.execution.stages import stage_outputs
 from tests.faults.disk import used
 from tests.faults.nth_write import NthWrite, nth_write_fails
 from tests.faults.test_full_disk import content
@@ -91,7 +91,7 @@ def test_what_the_driver_hands_to_tasks(
     context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that the driver keeps between stages, and rows that it broadcasts."""
-    monkeypatch.setattr(held_rows, "HELD_BYTES", 1000)
+    monkeypatch.setattr(stage_outputs, "BUFFERED_BYTES", 1000)
     query = "SELECT count(*), sum(a.v) FROM facts a JOIN facts b ON a.k = b.v WHERE b.g < 4"
     answer = context.sql(query).fetchall()
     scratch = context.engine.scratch

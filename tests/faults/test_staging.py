@@ -12,7 +12,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError, TableNotFoundError
-from sharkpy.execution.queries import write_plan
+from sharkpy.execution.queries import write_query
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.sinks import SinkContext
 from sharkpy.execution.tasks.task import run_task
@@ -85,7 +85,7 @@ def test_a_table_is_dropped_as_its_rows_are_written(
 ) -> None:
     """Another session drops the table, right before its files are written or right after."""
     with context_of(tmp_path, kind) as context:
-        run_to_sink = write_plan.run_to_sink
+        run_to_sink = write_query.run_to_sink
 
         def dropping(*arguments: Any) -> Sequence[object]:
             if moment == "before":
@@ -94,7 +94,7 @@ def test_a_table_is_dropped_as_its_rows_are_written(
             context.new_session().sql("DROP TABLE IF EXISTS one")
             return written
 
-        monkeypatch.setattr(write_plan, "run_to_sink", dropping)
+        monkeypatch.setattr(write_query, "run_to_sink", dropping)
         with pytest.raises(TableNotFoundError, match="Table not found one"):
             context.sql(INSERTS[kind].format(folder=tmp_path))
         left = [path.name for path in (tmp_path / "warehouse").iterdir() if not path.name.startswith(".")]

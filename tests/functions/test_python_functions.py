@@ -10,8 +10,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError
-from sharkpy.execution.queries.bind_text import bind_text
-from sharkpy.execution.queries.plan_query import plan_steps
+from sharkpy.execution.queries.plan_query import bind_text, plan_steps
 from sharkpy.optimizer.replan.place_stage import Place
 from tests.functions import users_functions
 

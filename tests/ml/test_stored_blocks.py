@@ -23,7 +23,7 @@ from sharkpy.base.errors import (
     TableNotFoundError,
     TypeMismatchError,
 )
-from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import bind_text
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.stored_blocks import StoredBlocks

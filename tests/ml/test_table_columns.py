@@ -10,7 +10,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import DataError
-from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import bind_text
 from sharkpy.ml import KMeans, LogisticRegression
 from sharkpy.ml.features.block_reader import TableColumns
 from sharkpy.ml.features.feature_blocks import FeatureBlock

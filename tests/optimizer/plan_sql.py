@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import duckdb
 
-from sharkpy.execution.tasks.run_query import run_query
+from sharkpy.execution.tasks.task import run_query
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey, WindowCall, conjuncts
 from sharkpy.plan.logical import (
     Aggregate,

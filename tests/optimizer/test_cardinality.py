@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
-from sharkpy.execution.queries.bind_text import bind_text
-from sharkpy.execution.queries.plan_query import plan_steps
+from sharkpy.execution.queries.plan_query import bind_text, plan_steps
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows

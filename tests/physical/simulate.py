@@ -14,7 +14,7 @@ from sharkpy.catalog.model import BucketSpec, Table, TableKind
 from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import TableVersion
-from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.execution.tasks.buckets import RowBuckets
 from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.block_form import ARROW_TYPES, read_block
 from sharkpy.physical.context import PlanContext

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec
 from sharkpy.columnar.store import BlockStore
-from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.execution.tasks.buckets import RowBuckets
 from sharkpy.physical.co_partition import spared_exchanges
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import Exchange

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sharkpy
-from sharkpy.execution.queries.bind_text import bind_text
-from sharkpy.execution.queries.plan_query import plan_query
+from sharkpy.execution.queries.plan_query import bind_text, plan_query
 from sharkpy.physical.column_bounds import MOST_STRINGS, ColumnBounds
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import BlockScan, BlockSet

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.columnar.store import BlockStore
-from sharkpy.execution.stages.build_keys import first_keys
+from sharkpy.execution.stages.plan_runner import first_keys
 from sharkpy.physical import first_rows
 from sharkpy.physical.first_rows import waves
 from sharkpy.physical.lowering.lower_stage import lower_stage

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
-from sharkpy.execution.stages.build_keys import MOST_VALUES, key_values
+from sharkpy.execution.stages.plan_runner import MOST_VALUES, key_values
 from sharkpy.physical import early_build_side
 from sharkpy.physical.distribution import ExchangeStatistics
 from sharkpy.physical.early_build_side import with_early_build_side

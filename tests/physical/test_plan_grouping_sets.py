@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import sharkpy
-from sharkpy.execution.queries.bind_text import bind_text
-from sharkpy.execution.queries.plan_query import plan_steps
+from sharkpy.execution.queries.plan_query import bind_text, plan_steps
 from sharkpy.physical.operators import AggregateMode, Expand, HashAggregate
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.logical import LogicalPlan

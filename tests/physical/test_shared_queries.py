@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import sharkpy
-from sharkpy.execution.queries.bind_text import bind_text
-from sharkpy.execution.queries.plan_query import plan_query
+from sharkpy.execution.queries.plan_query import bind_text, plan_query
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import BlockScan
 from sharkpy.physical.plan import PhysicalPlan

@@ -15,12 +15,12 @@ import sharkpy
 from sharkpy.base.errors import ResourceError, TableChangedError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.version import TableVersion
-from sharkpy.execution.commands import analyze_table
-from sharkpy.execution.commands.writes.unchanged import Unchanged
+from sharkpy.execution.commands import table_statistics
+from sharkpy.execution.commands.writes.staged_write import ConflictCheck
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables import versions
 from sharkpy.execution.tables.block_loading import LoadedBlock
-from sharkpy.execution.tables.entry import Entry
+from sharkpy.execution.tables.cached_table import CacheEntry
 from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.plan.commands import AnalyzeTable
 from sharkpy.sources import layout, staged_files
@@ -81,7 +81,7 @@ def test_many_appends_leave_few_files(tmp_path: Path, stored: str) -> None:
         # All but the last few, whose blocks were only in memory, as they would soon have been merged.
         load, read = context.table_cache.versions.load, list[Split]()
 
-        def noted(entry: Entry, splits: Sequence[Split], **named: bool) -> list[LoadedBlock]:
+        def noted(entry: CacheEntry, splits: Sequence[Split], **named: bool) -> list[LoadedBlock]:
             read.extend(splits)
             return load(entry, splits, **named)
 
@@ -173,7 +173,7 @@ def test_an_insert_does_not_look_at_the_files_of_the_others(
     monkeypatch.setattr(layout, "list_data_files", noted)
     context.sql("INSERT INTO t VALUES (3, 'x3')").close()
     assert not listed
-    known = context.table_cache.known_version(table_of(context))
+    known = context.table_cache.loaded_version(table_of(context))
     assert known is not None
     assert known.num_rows == 4
 
@@ -210,7 +210,7 @@ def test_a_statement_goes_on_beside_a_fold(context: sharkpy.SharkContext) -> Non
     context.sql("CREATE TABLE t (a INT, s STRING) STORED AS PARQUET").close()
     context.sql("SET shark.compaction=false").close()
     append(context, range(5))
-    before = Unchanged.now(table_of(context), context)
+    before = ConflictCheck.now(table_of(context), context)
     context.sql("SET shark.compaction=true").close()
     context.table_cache.fold_later(table_of(context), [""])
     context.table_cache.settle()
@@ -339,14 +339,14 @@ def test_statistics_of_files_that_are_folded_meanwhile(
     context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
     context.sql("SET shark.compaction=false").close()
     append(context, range(4))
-    counted = analyze_table._rows
+    counted = table_statistics._rows
 
     def folded(command: AnalyzeTable, session: EngineSession) -> list[tuple[object, ...]]:
         found = counted(command, session)
         context.table_cache.compact(table_of(context))
         return found
 
-    monkeypatch.setattr(analyze_table, "_rows", folded)
+    monkeypatch.setattr(table_statistics, "_rows", folded)
     context.sql("ANALYZE TABLE t COMPUTE STATISTICS").close()
     assert len(list_data_files(table_of(context).location or "")) == 1
     described = context.sql("DESCRIBE FORMATTED t").fetchall()

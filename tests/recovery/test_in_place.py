@@ -16,7 +16,7 @@ from sharkpy.columnar.block import Block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.stages.profile import QueryProfile
 from sharkpy.execution.tables.table_cache import TableCache
-from sharkpy.execution.tasks.in_place import InPlaceRebuild
+from sharkpy.execution.tasks.block_rebuild import RebuildInTask
 from sharkpy.execution.tasks.inputs import BatchStream, TaskData, TaskMetrics, open_input, relation_batches
 from sharkpy.physical.stage_program import BlockColumns, TaskInput
 from tests.recovery.damage import DAMAGE
@@ -55,7 +55,7 @@ TABLES = {
 
 
 def blocks(context: sharkpy.SharkContext, table: str) -> tuple[BlockHandle, ...]:
-    version = context.table_cache.known_version(context.catalog.table("default", table))
+    version = context.table_cache.loaded_version(context.catalog.table("default", table))
     assert version is not None
     return version.blocks
 
@@ -170,7 +170,7 @@ def test_blocks_decoded_while_they_are_scanned(context: sharkpy.SharkContext) ->
     schema = context.catalog.table("default", "split").schema
     spec = BlockColumns("r", schema.names, schema.names, schema=schema)
     metrics = TaskMetrics()
-    rebuild = InPlaceRebuild(str(context.engine.recipes_dir), "", metrics)
+    rebuild = RebuildInTask(str(context.engine.recipes_dir), "", metrics)
     part = TaskInput(blocks=(("r", handles),))
     relation = open_input(spec, TaskData(part, decoded_limit=0, rebuild=rebuild), metrics)
     assert isinstance(relation[-1], BatchStream)
@@ -187,7 +187,7 @@ def test_two_tasks_at_once_rebuild_once(context: sharkpy.SharkContext) -> None:
     metrics = [TaskMetrics() for _ in range(4)]
 
     def rebuild(one: TaskMetrics) -> bool:
-        make_whole = InPlaceRebuild(str(context.engine.recipes_dir), "", one)
+        make_whole = RebuildInTask(str(context.engine.recipes_dir), "", one)
         return all(map(make_whole, handles))
 
     with ThreadPoolExecutor(len(metrics)) as pool:

@@ -71,7 +71,7 @@ def expected(context: sharkpy.SharkContext) -> dict[str, list[tuple[object, ...]
 
 
 def version(context: sharkpy.SharkContext, name: str) -> TableVersion:
-    found = context.table_cache.known_version(context.catalog.table("default", name))
+    found = context.table_cache.loaded_version(context.catalog.table("default", name))
     assert found is not None
     return found
 

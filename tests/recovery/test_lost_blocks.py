@@ -39,7 +39,7 @@ def start(folder: Path, placement: str, mode: str = "MEMORY") -> sharkpy.SharkCo
 
 
 def blocks(context: sharkpy.SharkContext) -> tuple[BlockHandle, ...]:
-    version = context.table_cache.known_version(context.catalog.table("default", "t"))
+    version = context.table_cache.loaded_version(context.catalog.table("default", "t"))
     assert version is not None
     return version.blocks
 

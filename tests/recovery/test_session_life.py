@@ -76,7 +76,7 @@ def test_a_killed_session_leaves_nothing(tmp_path: Path, moment: str) -> None:
         assert context.sql("SELECT count(*), sum(k) FROM t").fetchall() == [(3000, sum(range(3000)))]
         assert not set(left) & set(os.listdir(tmp_path / "shm"))
         assert len(os.listdir(tmp_path / "tmp")) == 1
-        version = context.table_cache.known_version(context.catalog.table("default", "t"))
+        version = context.table_cache.loaded_version(context.catalog.table("default", "t"))
         assert version is not None
         folder = Path(version.blocks[0].durable_path or "").parent
         assert {path.name for path in folder.glob("*.arrow")} == {f"{block.block_id}.arrow" for block in version.blocks}
@@ -165,7 +165,7 @@ def test_many_small_appends_are_put_together(tmp_path: Path) -> None:
         for number in range(40):
             context.sql(f"INSERT INTO t VALUES ({number})")
         context.table_cache.settle()
-        version = context.table_cache.known_version(context.catalog.table("default", "t"))
+        version = context.table_cache.loaded_version(context.catalog.table("default", "t"))
         assert version is not None
         assert len(version.blocks) < 32
         assert context.sql("SELECT k FROM t").fetchall() == [(number,) for number in range(40)]
@@ -212,7 +212,7 @@ def test_loading_as_rdd_tasks(tmp_path: Path) -> None:
         )
         context.sql("CACHE TABLE t")
         table = context.catalog.table("default", "t")
-        version = context.table_cache.known_version(table)
+        version = context.table_cache.loaded_version(table)
         assert version is not None
         assert context.engine.is_spark_started
         assert max(block.num_rows for block in version.blocks) <= 1000

@@ -14,8 +14,7 @@ from sharkpy.base.errors import CancelledError, ResourceError
 from sharkpy.base.settings import Conf
 from sharkpy.execution.queries.admission import Admission
 from sharkpy.execution.spark.pools import Pool
-from sharkpy.execution.stages.progress import Progress
-from sharkpy.execution.statement import Statement
+from sharkpy.execution.statement import Progress, Statement
 from tests.waiting import allowed, until
 
 ENDLESS = "SELECT count(*) FROM t a CROSS JOIN t b CROSS JOIN t c WHERE hash(a.k, b.k, c.k) % 7 = 3"

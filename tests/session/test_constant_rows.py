@@ -9,7 +9,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import CancelledError
-from sharkpy.execution.stages import driver_stages
+from sharkpy.execution.stages import stage_runner
 from sharkpy.physical.lowering import lower_stage
 
 CONSTANT: dict[str, list[tuple[object, ...]]] = {
@@ -49,7 +49,7 @@ def without_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> NoReturn:
         raise AssertionError("DuckDB is asked")
 
-    monkeypatch.setattr(driver_stages, "task_batches", refuse)
+    monkeypatch.setattr(stage_runner, "task_batches", refuse)
 
 
 def shown(rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:

@@ -10,10 +10,9 @@ import pytest
 
 import sharkpy
 from sharkpy.columnar.store import open_block
-from sharkpy.execution.queries.bind_text import bind_text
-from sharkpy.execution.queries.plan_query import plan_steps
-from sharkpy.execution.tasks import row_buckets
-from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.execution.queries.plan_query import bind_text, plan_steps
+from sharkpy.execution.tasks import buckets
+from sharkpy.execution.tasks.buckets import RowBuckets
 from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.operators import Exchange
 
@@ -136,12 +135,12 @@ def test_blocks_of_another_hash_are_made_again(tmp_path: Path, monkeypatch: pyte
     with connect(tmp_path) as context:
         make(context)
         blocks = {block.block_id for block in context.table_cache.version(context.catalog.table("default", "a")).blocks}
-    monkeypatch.setattr("sharkpy.execution.tables.durable.hash_id", lambda: "another")
+    monkeypatch.setattr("sharkpy.execution.tables.cached_table.hash_id", lambda: "another")
     with connect(tmp_path) as context:
         again = {block.block_id for block in context.table_cache.version(context.catalog.table("default", "a")).blocks}
         assert not again & blocks
         assert is_in_buckets(context, "a")
-    assert row_buckets.hash_id().startswith("duckdb-")
+    assert buckets.hash_id().startswith("duckdb-")
 
 
 @pytest.mark.variants(2)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.execution.tasks.operator_figures import OperatorFigures, read_figures, sum_figures
+from sharkpy.execution.tasks.report import OperatorFigures, read_figures, sum_figures
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.stage_program import BlockColumns
 

@@ -33,7 +33,10 @@ def run(context: sharkpy.SharkContext, text: str) -> QueryProfile:
 
 
 def test_rows_of_this_process_are_reported_where_they_run(context: sharkpy.SharkContext) -> None:
-    with context.new_session(shark_placement_driver=False) as session, session.observers.taking_profiles() as profiles:
+    with (
+        context.new_session(shark_placement_driver=False) as session,
+        session.observers.collecting_profiles() as profiles,
+    ):
         session.save_as_table([(1, "a")], "t", ["id", "s"], cache="MEMORY_ONLY")
     (profile,) = profiles
     assert placement_of(profile).startswith("the query runs as one stage in the driver: rows of a Python program")
@@ -44,7 +47,7 @@ def test_rows_of_this_process_are_reported_where_they_run(context: sharkpy.Shark
 @pytest.mark.spark
 def test_rows_of_an_rdd_are_reported_where_they_run(context: sharkpy.SharkContext) -> None:
     rdd = context.engine.jobs.context.parallelize([(1, "a"), (2, "b")], 2)
-    with context.observers.taking_profiles() as profiles:
+    with context.observers.collecting_profiles() as profiles:
         assert context.save_as_table(rdd, "t", "id bigint, s string", cache="MEMORY_ONLY") == 2
     (profile,) = profiles
     assert placement_of(profile).startswith("the query runs as 1 stage of RDD tasks: rows of a Python program")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import bind_text
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.subqueries import read_tables
 

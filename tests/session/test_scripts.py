@@ -11,8 +11,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import ExecutionError, NotAllowedError
 from sharkpy.execution.restrictions import Restrictions
-from sharkpy.execution.stages.recording.replay import rerun_task
-from sharkpy.execution.stages.recording.stage_record import recorded_stages
+from sharkpy.execution.stages.stage_record import recorded_stages, rerun_task
 from tests.waiting import allowed
 
 CAT = "SELECT TRANSFORM(a) USING 'cat' AS (x INT) FROM t"

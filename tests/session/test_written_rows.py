@@ -14,7 +14,7 @@ import sharkpy
 from sharkpy.base.errors import CancelledError, ResourceError, SharkError
 from sharkpy.execution.tables import versions
 from sharkpy.execution.tables.block_loading import DriverLoader
-from sharkpy.execution.tables.written_blocks import WrittenBlocks
+from sharkpy.execution.tables.staged_blocks import WrittenBlocks
 from sharkpy.sources import new_files, parquet
 from sharkpy.sources.new_files import WrittenRowsCache
 from sharkpy.sources.parquet import ROW_GROUP_ROWS

@@ -20,8 +20,8 @@ from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import BindError, CancelledError, CorruptionError, SharkError, SourceError
 from sharkpy.catalog.model import TableKind
 from sharkpy.cli.main import main
-from sharkpy.execution.backup import copy_file as copying
-from sharkpy.execution.backup.copy_file import Copy
+from sharkpy.execution.backup import file_copies as copying
+from sharkpy.execution.backup.file_copies import Copy
 from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.restore_backup import restore_backup
 from sharkpy.sources.layout import DataFile
@@ -334,7 +334,7 @@ def test_rows_that_streams_have_not_read_are_saved(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from sharkpy.execution.backup import copy_file as copying
+from sharkpy.execution.backup import file_copies as copying
 from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.restore_backup import restore_backup
 from tests.storage.warehouses import open_warehouse

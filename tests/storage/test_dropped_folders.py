@@ -17,8 +17,8 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
 from sharkpy.catalog.unfinished_writes import Note
-from sharkpy.execution.commands.writes.remote_remains import RemoteRemains
-from sharkpy.execution.commands.writes.staging import folder_at
+from sharkpy.execution.commands.writes.leftover_files import RemoteLeftovers
+from sharkpy.execution.commands.writes.staged_write import folder_at
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.remote_listing import RemoteListing
 from sharkpy.sources.folders.remote_removal import Removal
@@ -149,7 +149,7 @@ def test_a_sweep_leaves_a_new_generation_of_an_old_number(
     partition.place_after(f"{staging}/p=a", 1, overwrite=False)
     STAGED.end(staging)
     table_id = session.catalog.table("default", table).table_id
-    remains = RemoteRemains(session.catalog, session.conf, [[Note(staging), Note(f"{place}/p=a", table_id)]])
+    remains = RemoteLeftovers(session.catalog, session.conf, [[Note(staging), Note(f"{place}/p=a", table_id)]])
     original, sweeper = Removal._remove, threading.current_thread()
     insert = threading.Thread(target=lambda: run(session, f"INSERT INTO {table} VALUES (2, 'a')"))
 

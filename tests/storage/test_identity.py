@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
-from sharkpy.execution.tables.analyzed import content_of
-from sharkpy.execution.tables.file_contents import FileContents
-from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
+from sharkpy.execution.tables.file_contents import FileContents, content_digest
+from sharkpy.execution.tasks.block_rebuild import file_of_origin, origin_of, split_of
 from sharkpy.sources.formats import source
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.source import Split
@@ -28,7 +27,7 @@ def test_another_content_is_another_file(changed: dict[str, object]) -> None:
     other = replace(FILE, **changed)  # type: ignore[arg-type]
     assert other != FILE
     assert FileContents().of([other]) != FileContents().of([FILE])
-    assert content_of([other]) != content_of([FILE])
+    assert content_digest([other]) != content_digest([FILE])
 
 
 def test_an_access_makes_no_other_file() -> None:
@@ -36,7 +35,7 @@ def test_an_access_makes_no_other_file() -> None:
     assert other == FILE
     assert hash(other) == hash(FILE)
     assert FileContents().of([other]) == FileContents().of([FILE])
-    assert content_of([other]) == content_of([FILE])
+    assert content_digest([other]) == content_digest([FILE])
 
 
 def test_splits_under_another_access_are_other_splits() -> None:
@@ -49,7 +48,7 @@ def test_splits_under_another_access_are_other_splits() -> None:
 def test_blocks_remember_the_content_and_no_access() -> None:
     split = Split.of(FILE, "text", (), 0, 10)
     origin = origin_of(split)
-    assert (origin.tag, file_of(origin)) == ('"a"', FILE)
+    assert (origin.tag, file_of_origin(origin)) == ('"a"', FILE)
     assert "one" not in repr(origin)
     schema = Schema((Field("a", INT),))
     table = Table("id", "default", "t", TableKind.EXTERNAL, schema, StorageFormat("orc"), "s3://b/t")
@@ -61,7 +60,7 @@ def test_blocks_remember_the_content_and_no_access() -> None:
 def test_figures_of_local_files_stay_valid() -> None:
     """Contents of files without a tag are what they were before there were tags."""
     text = b"x\x0010\x0020\n"
-    assert content_of([LOCAL]) == hashlib.blake2b(text, digest_size=16).hexdigest()
+    assert content_digest([LOCAL]) == hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 def test_footers_are_kept_under_each_access(tmp_path: Path) -> None:
@@ -87,5 +86,5 @@ def test_contents_do_not_depend_on_the_folder(root: str) -> None:
     def files(folder: str) -> list[DataFile]:
         return [DataFile(f"{folder}/{name}", 1, 2, tag="t") for name in ("a", "b/c")]
 
-    assert content_of(files(f"{root}/one")) == content_of(files(f"{root}/two"))
-    assert content_of(files(root)) != content_of(files(root)[:1])
+    assert content_digest(files(f"{root}/one")) == content_digest(files(f"{root}/two"))
+    assert content_digest(files(root)) != content_digest(files(root)[:1])

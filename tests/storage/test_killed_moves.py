@@ -27,7 +27,7 @@ INSERT = "INSERT OVERWRITE DIRECTORY '{place}/out' SELECT a FROM t"
 EXPORT = "EXPORT TABLE t TO '{place}/export'"
 LOAD = "LOAD DATA INPATH '{place}/in' INTO TABLE t"
 CASES = {
-    "rows are staged": ("sharkpy.execution.queries.write_plan:run_to_sink", INSERT, "old"),
+    "rows are staged": ("sharkpy.execution.queries.write_query:run_to_sink", INSERT, "old"),
     "files are copied": (f"{WRITE}.copy", INSERT, "old"),
     "files are placed": (f"{WRITE}.place", INSERT, "new"),
     "old ones are gone": (f"{WRITE}.finish", INSERT, "new"),

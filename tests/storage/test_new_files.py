@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 from sharkpy.base.errors import ResourceError, SharkError
-from sharkpy.execution.tasks import new_files
+from sharkpy.execution.tasks import sinks
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.report import FileResult
 from sharkpy.execution.tasks.sinks import SinkContext
@@ -102,8 +102,8 @@ def test_many_rows_are_several_files(
     access: StorageAccess, s3: Any, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk has one of them at a time."""
-    monkeypatch.setattr(new_files, "MOST_BYTES", 40_000)
-    most, put = 0, new_files._put_file
+    monkeypatch.setattr(sinks, "MOST_BYTES", 40_000)
+    most, put = 0, sinks._put_file
 
     def counted(*arguments: Any) -> FileResult:
         nonlocal most
@@ -111,7 +111,7 @@ def test_many_rows_are_several_files(
         most += 1
         return put(*arguments)
 
-    monkeypatch.setattr(new_files, "_put_file", counted)
+    monkeypatch.setattr(sinks, "_put_file", counted)
     files = write(ROWS.format(10_000), folder, access, tmp_path)
     assert len(files) == most > 3
     assert names(s3, folder) == [one.path for one in files], "they are in the order of their rows"

@@ -21,8 +21,8 @@ from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.unfinished_writes import UnfinishedWrites
 from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.restore_backup import restore_backup
-from sharkpy.execution.commands import fetched_resources
-from sharkpy.execution.commands.writes.abandoned import sweep_abandoned
+from sharkpy.execution.commands import session_commands
+from sharkpy.execution.commands.writes.leftover_files import remove_local_leftovers
 from sharkpy.execution.restrictions import Restrictions
 from tests.storage.fault_proxy import FaultProxy
 from tests.storage.places import BUCKET
@@ -170,7 +170,7 @@ def test_copies_of_a_killed_process_are_removed(owner: sharkpy.SharkContext) -> 
         (folder / "0" / "x.py").write_bytes(b"x")
     dead.keep(str(kept))
     dead.close()
-    sweep_abandoned(catalog)
+    remove_local_leftovers(catalog)
     assert (left.exists(), kept.exists()) == (False, True)
 
 
@@ -181,7 +181,7 @@ def test_what_cannot_be_fetched(
         with pytest.raises(refused) as caught:
             session.sql(f"ADD FILE {name}").close()
         assert caught.value.sqlstate == state
-    monkeypatch.setattr(fetched_resources, "MOST_BYTES", 10)
+    monkeypatch.setattr(session_commands, "MOST_BYTES", 10)
     put(f"{place}/six", b"123456")
     put(f"{place}/seven", b"1234567")
     session.sql(f"ADD FILE {place}/six").close()

@@ -14,7 +14,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
 from sharkpy.base.errors import CancelledError, SharkError, UnsupportedError
-from sharkpy.execution.queries import write_plan
+from sharkpy.execution.queries import write_query
 from sharkpy.execution.queries.run_plan import new_runner
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import BUCKET
@@ -429,7 +429,7 @@ def test_files_of_failed_attempts_do_not_count(
 ) -> None:
     """A task that ran twice has put its file twice, and reports one of them."""
     table = new_table(session, place)
-    run_to_sink = write_plan.run_to_sink
+    run_to_sink = write_query.run_to_sink
 
     def run_twice(session: Any, runner: Any, sink: Any, stage: Any) -> Any:
         other = new_runner(session, runner.plan, "first attempt")
@@ -437,7 +437,7 @@ def test_files_of_failed_attempts_do_not_count(
         assert [one for one in there() if one.startswith("_files")]
         return run_to_sink(session, runner, sink, stage)
 
-    monkeypatch.setattr(write_plan, "run_to_sink", run_twice)
+    monkeypatch.setattr(write_query, "run_to_sink", run_twice)
     run(session, f"INSERT INTO {table} VALUES (1, 'a')")
     assert rows(session, f"SELECT * FROM {table}") == [(1, "a")]
     assert len(there()) == 2

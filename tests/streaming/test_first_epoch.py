@@ -19,7 +19,7 @@ with sharkpy.connect("local[2]", warehouse) as context:
         "CREATE CONTINUOUS TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') TRIGGER AVAILABLE NOW AS"
         " SELECT n, s, n % 2 = 0 AS even, n * 0.5D AS half, DATE '2026-01-01' AS d FROM numbers"
     ).close()
-    assert len(context.table_cache.known_version(context.catalog.table("default", "t")).blocks) == 1
+    assert len(context.table_cache.loaded_version(context.catalog.table("default", "t")).blocks) == 1
     print("pandas" in sys.modules)
 """
 

@@ -12,7 +12,7 @@ import sharkpy
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.tables import fold_writes
+from sharkpy.execution.tables import file_folding
 from sharkpy.sources import layout
 from sharkpy.sources.fold_files import fold_files
 from sharkpy.streaming import state_folds
@@ -39,11 +39,11 @@ def test_an_epoch_ends_while_files_are_folded(
             context.sql("RESUME CONTINUOUS TABLE t")
 
         def fold_beside(paths: Sequence[str], schema: Schema, storage: StorageFormat, staging: str) -> bool:
-            monkeypatch.setattr(fold_writes, "fold_files", fold_files)
+            monkeypatch.setattr(file_folding, "fold_files", fold_files)
             epoch(100)
             return fold_files(paths, schema, storage, staging)
 
-        monkeypatch.setattr(fold_writes, "fold_files", fold_beside)
+        monkeypatch.setattr(file_folding, "fold_files", fold_beside)
         for number in range(6):
             epoch(number)
             if numbers(context)[-1] == 100:

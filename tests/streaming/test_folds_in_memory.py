@@ -15,10 +15,10 @@ from sharkpy.base.errors import ResourceError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.pruning import Compare, prune
 from sharkpy.columnar.version import TableVersion
-from sharkpy.execution.tables import counted_files
+from sharkpy.execution.tables import cached_table
 from sharkpy.execution.tables.block_loading import LoadedBlock
-from sharkpy.execution.tables.fold_runs import bounds_of_blocks
-from sharkpy.execution.tables.folded_blocks import FoldedBlocks
+from sharkpy.execution.tables.file_folding import bounds_of_blocks
+from sharkpy.execution.tables.staged_blocks import FoldedBlocks
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.sources import layout, staged_files
 from sharkpy.sources.folders.generations import is_folded
@@ -50,7 +50,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(layout, "names_in", listed)
     monkeypatch.setattr(TableVersions, "load", loaded)
-    monkeypatch.setattr(counted_files, "_LIST_SECONDS", 1e9)
+    monkeypatch.setattr(cached_table, "_LIST_SECONDS", 1e9)
     return found
 
 
@@ -71,7 +71,7 @@ def state_of(context: sharkpy.SharkContext) -> Table:
 
 
 def version_of(context: sharkpy.SharkContext) -> TableVersion:
-    version = context.table_cache.known_version(state_of(context))
+    version = context.table_cache.loaded_version(state_of(context))
     assert version is not None
     return version
 

@@ -17,7 +17,7 @@ from sharkpy.base.errors import TableNotFoundError
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.model import Table
-from sharkpy.execution.tables import repair, snapshot
+from sharkpy.execution.tables import snapshot, table_repair
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.physical import kept_stages, stage_template
 from sharkpy.physical.lowering import lower_stage
@@ -129,7 +129,7 @@ def test_they_look_at_new_files_alone(
         assert not table.is_stream
         return table_files(table, *rest)
 
-    monkeypatch.setattr(repair, "table_files", files)
+    monkeypatch.setattr(table_repair, "table_files", files)
     monkeypatch.setattr(snapshot, "table_files", files)
     for number in range(3):
         put(folder, f"{number}.json", [event(number, number * 10)])

@@ -10,8 +10,8 @@ import pytest
 
 import sharkpy
 from sharkpy.columnar.version import TableVersion
-from sharkpy.execution.tables import counted_files
-from sharkpy.execution.tables.fold_runs import small_run
+from sharkpy.execution.tables import cached_table
+from sharkpy.execution.tables.file_folding import small_run
 from sharkpy.sources import layout
 from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.layout import DataFile
@@ -56,7 +56,7 @@ def write_epochs(context: sharkpy.SharkContext, folder: Path, wanted: range) -> 
 
 
 def version_of(context: sharkpy.SharkContext) -> TableVersion:
-    version = context.table_cache.known_version(context.catalog.table("default", "t"))
+    version = context.table_cache.loaded_version(context.catalog.table("default", "t"))
     assert version is not None
     return version
 
@@ -69,7 +69,7 @@ def blocks(context: sharkpy.SharkContext) -> list[str | None]:
 def test_epochs_and_queries_list_no_folder(
     context: sharkpy.SharkContext, folder: Path, listed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counted_files, "_LIST_SECONDS", 1e9)
+    monkeypatch.setattr(cached_table, "_LIST_SECONDS", 1e9)
     context.sql("SET shark.compaction = false")
     context.sql(MADE)
     write_epochs(context, folder, range(1))
@@ -86,7 +86,7 @@ def test_epochs_and_queries_list_no_folder(
 def test_only_hive_partitions_with_new_rows_are_listed(
     context: sharkpy.SharkContext, folder: Path, listed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counted_files, "_LIST_SECONDS", 1e9)
+    monkeypatch.setattr(cached_table, "_LIST_SECONDS", 1e9)
     context.sql("SET shark.compaction = false")
     made = MADE.replace("SELECT n", "SELECT n, n % 20 AS k").replace(" TRIGGER", " PARTITIONED BY (k) TRIGGER")
     made = made.replace("CREATE CONTINUOUS TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') PARTITIONED BY (k)", HEAD)
@@ -160,7 +160,7 @@ def test_files_that_another_process_folds(
             context.table_cache.settle()
             if number % 3 == 0:
                 assert numbers(other) == [*range(number + 1)]
-        monkeypatch.setattr(counted_files, "_LIST_SECONDS", 0.0)
+        monkeypatch.setattr(cached_table, "_LIST_SECONDS", 0.0)
         assert numbers(other) == [*range(20)]
 
 
@@ -168,7 +168,7 @@ def test_files_that_another_process_folds(
 def test_a_block_is_lost_whose_files_another_process_has_folded(
     context: sharkpy.SharkContext, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counted_files, "_LIST_SECONDS", 1e9)
+    monkeypatch.setattr(cached_table, "_LIST_SECONDS", 1e9)
     context.sql(MADE)
     write_epochs(context, folder, range(3))
     assert numbers(context) == [0, 1, 2]

@@ -80,7 +80,7 @@ def test_a_snapshot_stays_at_its_moment(context: sharkpy.SharkContext, tmp_path:
         return context.snapshot(), [context.catalog.table("default", name) for name in ("one", "two")]
 
     seen, tables = snapshot()
-    seen.see(tables)
+    seen.capture(tables)
     apart, _ = snapshot()
     assert count(apart, context, "one") == 2
     put_numbers(tmp_path / "in", "b", [3, 4, 5])
@@ -91,7 +91,7 @@ def test_a_snapshot_stays_at_its_moment(context: sharkpy.SharkContext, tmp_path:
     for one in (seen, apart):
         one.release()
     now, tables = snapshot()
-    now.see(tables)
+    now.capture(tables)
     assert (count(now, context, "two"), count(now, context, "one")) == (6, 5)
     now.release()
     assert (numbers(context, "one"), numbers(context, "two")) == ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 9])

@@ -86,7 +86,7 @@ def run_epoch(context: sharkpy.SharkContext, folder: Path, number: int) -> None:
 
 
 def version_of(context: sharkpy.SharkContext, table: str = "t") -> TableVersion:
-    version = context.table_cache.known_version(context.catalog.table("default", table))
+    version = context.table_cache.loaded_version(context.catalog.table("default", table))
     assert version is not None
     return version
 
@@ -338,7 +338,7 @@ import sys, sharkpy
 
 with sharkpy.connect("local[2]", sys.argv[1], shark_compaction=False) as context:
     context.sql("RESUME CONTINUOUS TABLE t")
-    version = context.table_cache.known_version(context.catalog.table("default", "t"))
+    version = context.table_cache.loaded_version(context.catalog.table("default", "t"))
     print(version.origins)
 """
 

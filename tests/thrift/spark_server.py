@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sharkpy.base.java import find_java
-from sharkpy.execution.spark.gateway import java_command, logging_properties, pyspark_home
+from sharkpy.execution.spark.jvm_process import java_command, logging_properties, pyspark_home
 from tests.ports import free_ports
 
 START_SECONDS = 90.0

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from sharkpy.execution.stages.progress import Progress
+from sharkpy.execution.statement import Progress
 from sharkpy.thrift.operation_log import MOST_LETTERS, MOST_LINES, OperationLog
 from sharkpy.thrift.stage_board import StageBoard
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.execution.stages.progress import Progress
+from sharkpy.execution.statement import Progress
 from sharkpy.thrift.stage_board import StageBoard
 from sharkpy.thrift.wire.bindings import ttypes
 

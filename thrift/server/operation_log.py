@@ -7,7 +7,7 @@ import time
 from collections import deque
 from itertools import islice
 
-from sharkpy.execution.stages.progress import Progress
+from sharkpy.execution.statement import Progress
 
 MOST_LINES = 10_000
 MOST_LETTERS = 10_000

@@ -23,7 +23,7 @@ from sharkpy.thrift.wire.bindings import ttypes
 from sharkpy.thrift.workplace import BufferedBytes, Workplace
 
 if TYPE_CHECKING:
-    from sharkpy.execution.stages.progress import Progress
+    from sharkpy.execution.statement import Progress
     from sharkpy.thrift.transport import Client
     from sharkpy.thrift.work_board import WorkBoard
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from sharkpy.execution.stages.progress import Progress
+from sharkpy.execution.statement import Progress
 from sharkpy.thrift.wire.bindings import ttypes
 
 _HEADER = ("STAGES", "ATTEMPT", "STATUS", "TOTAL", "COMPLETED", "RUNNING", "PENDING", "FAILED", "KILLED")

@@ -15,11 +15,18 @@ from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.columnar.block_folders import storage_error
-from sharkpy.execution.backup.backup_folder import WAREHOUSE, BackupFolder, folder_at
-from sharkpy.execution.backup.copy_file import copy_files, local_file
-from sharkpy.execution.backup.manifest import Manifest, SavedFile, new_manifest, write_manifest
+from sharkpy.execution.backup.backup_folder import (
+    WAREHOUSE,
+    BackupFolder,
+    Manifest,
+    SavedFile,
+    folder_at,
+    new_manifest,
+    write_manifest,
+)
+from sharkpy.execution.backup.catalog_relocation import relocate_catalog
+from sharkpy.execution.backup.file_copies import copy_files, local_file
 from sharkpy.execution.backup.saved_tables import SavedTables
-from sharkpy.execution.backup.settled_catalog import settle_catalog
 from sharkpy.sources.layout import DataFile
 
 
@@ -64,8 +71,8 @@ def _copied(catalog: Catalog, saved: SavedTables, folder: BackupFolder, links: P
             linked = _linked(saved.files, links)
     except OSError as error:
         raise storage_error(str(links), error) from None
-    saved.list_far(catalog)
-    settle_catalog(str(copy), saved, str(links / WAREHOUSE))
+    saved.list_remote(catalog)
+    relocate_catalog(str(copy), saved, str(links / WAREHOUSE))
     # Files that streams have still to read are removed once read, so the linked files are copied first.
     sources = {**linked, **{place: file for place, file in saved.files.items() if place not in linked}}
     sources[CATALOG_FILE] = local_file(str(copy))

@@ -13,10 +13,16 @@ from sharkpy.base import uri
 from sharkpy.base.errors import CorruptionError
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.columnar.block_folders import storage_error, sync_directory
-from sharkpy.execution.backup.backup_folder import WAREHOUSE, BackupFolder, folder_at
-from sharkpy.execution.backup.copy_file import Copy, copy_file, copy_files
-from sharkpy.execution.backup.manifest import Manifest, SavedFile, read_manifest
-from sharkpy.execution.backup.settled_catalog import is_state, settle_at_uri, settle_streams
+from sharkpy.execution.backup.backup_folder import (
+    WAREHOUSE,
+    BackupFolder,
+    Manifest,
+    SavedFile,
+    folder_at,
+    read_manifest,
+)
+from sharkpy.execution.backup.catalog_relocation import is_in_state_folder, relocate_streams, relocate_to_uri
+from sharkpy.execution.backup.file_copies import Copy, copy_file, copy_files
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.named_files import Access
 
@@ -87,19 +93,19 @@ class _Restoring:
             raise CorruptionError(f'the backup is damaged: it has no "{CATALOG_FILE}"')
         path = self.staging.at(CATALOG_FILE)
         self._check_copy(catalog, known[CATALOG_FILE], copy_file(known[CATALOG_FILE], path))
-        moved = settle_at_uri(path, self.data.location, self.home.location) if self.data.is_remote else {}
+        moved = relocate_to_uri(path, self.data.location, self.home.location) if self.data.is_remote else {}
         others = [one for one in self.manifest.files if one.path != CATALOG_FILE]
         try:
             restored = self._restored(others, known, moved)
             if self.folder.is_remote or self.data.is_remote:
-                settle_streams(path, self.data.location, self.home.location, restored)
+                relocate_streams(path, self.data.location, self.home.location, restored)
         except BaseException:
             self.take_back()
             raise
 
     def take_back(self) -> None:
         """Remove the files copied to a URI."""
-        self.data.remove(one.path for one in self.manifest.files if not is_state(one.path))
+        self.data.remove(one.path for one in self.manifest.files if not is_in_state_folder(one.path))
 
     def _restored(
         self, files: Sequence[SavedFile], known: Mapping[str, DataFile], moved: Mapping[str, str]
@@ -117,7 +123,7 @@ class _Restoring:
     def _target(self, place: str, moved: Mapping[str, str]) -> str:
         if place in moved:
             return self.staging.at(moved[place])
-        return (self.data if self.data.is_remote and not is_state(place) else self.staging).at(place)
+        return (self.data if self.data.is_remote and not is_in_state_folder(place) else self.staging).at(place)
 
     def _check_source(self, one: SavedFile, found: DataFile | None, saved: BackupFolder) -> None:
         if found is None:

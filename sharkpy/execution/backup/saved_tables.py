@@ -1,9 +1,13 @@
-"""Places of tables' files in a backup, which saves all files that the warehouse owns."""
+"""Files of a warehouse's tables and their places in a backup.
+
+Of a remote folder the last generation is noted while writers wait, and the files are listed later.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
@@ -15,11 +19,15 @@ from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.stream_store import StreamFile
-from sharkpy.execution.backup.copy_file import local_file
-from sharkpy.execution.backup.far_folders import FarFolder, below, saved_files, with_newest
+from sharkpy.execution.backup.file_copies import local_file
 from sharkpy.execution.tables.data_files import table_files
+from sharkpy.sources.folders.generations import Generation
+from sharkpy.sources.folders.manifests import write_of
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.named_files import Access
+from sharkpy.sources.parallel_requests import parallel_map
+from sharkpy.sources.remote_files import visible_in_folders
 
 _SAVED = "saved"
 """Folder, in a stream's folder, of files to be read that were in its table's remote folder."""
@@ -42,7 +50,7 @@ class SavedTables:
     left_out: list[str] = field(default_factory=list)
     wanted: dict[str, list[StreamFile]] = field(default_factory=dict)
     """Unread files of streams, by stream id, in remote folders of tables, with their names in the backup."""
-    _far: list[list[FarFolder]] = field(default_factory=list)
+    _far: list[list[RemoteTableFolder]] = field(default_factory=list)
     _readings: list[Reading] = field(default_factory=list)
 
     def add_all(self, catalog: Catalog) -> None:
@@ -64,12 +72,12 @@ class SavedTables:
                 else:
                     self.left_out.append(f"{kind.lower()} of function {entry.qualified_name}: {path}")
         alone = [folders for folders in self._far if len(folders) == 1]
-        noted = with_newest([one for (one,) in alone], catalog.access_id)
+        noted = with_newest_generations([one for (one,) in alone], catalog.access_id)
         self._far = [*([one] for one in noted), *(folders for folders in self._far if len(folders) != 1)]
 
-    def list_far(self, catalog: Catalog) -> None:
+    def list_remote(self, catalog: Catalog) -> None:
         """List the files in remote folders, as of the generations noted by `add_all`."""
-        self.files |= saved_files(self._far, catalog.access_id)
+        self.files |= remote_files(self._far, catalog.access_id)
         self.folders += [one.place for folders in self._far for one in folders if one.place not in self.files]
 
     def leave(self, catalog: Catalog) -> None:
@@ -83,7 +91,7 @@ class SavedTables:
             # A lake table's metadata has absolute paths, which would lead to the files of the original.
             self._leave_out(table, location)
         elif uri.is_remote(location) and not (table.is_partitioned or table.is_stream):
-            self._far.append([FarFolder(location, place, catalog.newest_generation(table), table.owns_data)])
+            self._far.append([RemoteTableFolder(location, place, catalog.newest_generation(table), table.owns_data)])
         elif not table.is_partitioned:
             home = location if uri.is_remote(location) else local_path(location)
             self._add_files(home, place, _data_files(table, catalog))
@@ -93,7 +101,7 @@ class SavedTables:
         self._add_partitions(table, catalog)
 
     def _add_partitions(self, table: Table, catalog: Catalog) -> None:
-        together = list[FarFolder]()
+        together = list[RemoteTableFolder]()
         for one in catalog.partitions(table):
             folder, place = one.folder(table), self.place(table, one)
             if one.location is not None:
@@ -105,7 +113,7 @@ class SavedTables:
                 files = table_folder(folder).partition_files(one.newest, one.name)
                 self._add_files(local_path(folder), place, files)
             else:
-                far = FarFolder(folder, place, one.newest, table.owns_data)
+                far = RemoteTableFolder(folder, place, one.newest, table.owns_data)
                 if one.location is None:
                     together.append(far)
                 else:
@@ -122,7 +130,7 @@ class SavedTables:
             if path:
                 name = "/".join(filter(None, (_SAVED, partition, f"{one.number:07d}-{uri.name_of(path)}")))
                 facts, access = (path, one.size_bytes, one.modified_ns), catalog.access_id(path)
-                self.files[below(place, name)] = DataFile(*facts, tag=one.tag, access=access)
+                self.files[joined_place(place, name)] = DataFile(*facts, tag=one.tag, access=access)
                 saved = StreamFile(one.number, name, one.size_bytes, one.modified_ns, one.form)
                 self.wanted.setdefault(stream.table_id, []).append(saved)
 
@@ -136,7 +144,7 @@ class SavedTables:
             return
         self.folders.append(place)
         for file in found:
-            self.files[below(place, uri.below(file.path, folder) or uri.name_of(file.path))] = file
+            self.files[joined_place(place, uri.below(file.path, folder) or uri.name_of(file.path))] = file
 
     def place(self, table: Table, one: HivePartition | None) -> str | None:
         """Return the place of a table's or Hive partition's folder, or None if it is not saved."""
@@ -162,3 +170,94 @@ def _data_files(table: Table, catalog: Catalog) -> tuple[DataFile, ...]:
             raise
         # An external table describes files that may come later.
         return ()
+
+
+T = TypeVar("T")
+_TABLES_AT_ONCE = 4
+Visible = Sequence[tuple[Generation, Sequence[DataFile]]]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTableFolder:
+    """Remote folder of a table or Hive partition, with its place in the backup.
+
+    `newest` is the last committed generation, or None if it is not known yet. If `is_owned`, a missing bucket is an
+    error.
+    """
+
+    location: str
+    place: str
+    newest: int | None
+    is_owned: bool
+
+
+def with_newest_generations(folders: Sequence[RemoteTableFolder], access: Access) -> list[RemoteTableFolder]:
+    """Fill in the last generation of each folder.
+
+    Later writes have higher numbers. Files that they hide stay in the folder, because the backup is one of its readers.
+    """
+
+    def noted(one: RemoteTableFolder) -> RemoteTableFolder:
+        if one.newest is not None:
+            return one
+        return replace(one, newest=_unless_missing(one, lambda: table_folder(one.location, access).newest(), 0))
+
+    return parallel_map(noted, folders)
+
+
+def remote_files(tables: Sequence[Sequence[RemoteTableFolder]], access: Access) -> dict[str, DataFile]:
+    """Return the data files of the tables' folders by their places in the backup.
+
+    The folders of one table are in one store and are listed together. In the backup, each generation is a folder, as in
+    a local table; a remote table reads such folders too. Files of a generation are numbered in the order of their rows.
+    Plain files keep their names.
+    """
+    found = dict[str, DataFile]()
+    for files in parallel_map(lambda folders: _files_of(folders, access), tables, _TABLES_AT_ONCE):
+        found |= files
+    return found
+
+
+def _files_of(folders: Sequence[RemoteTableFolder], access: Access) -> dict[str, DataFile]:
+    if len(folders) == 1:
+        (one,) = folders
+        return dict(_placed(one, _unless_missing(one, lambda: _visible(one, access), ())))
+    access_id = access(folders[0].location)
+    visible = visible_in_folders({one.location: one.newest for one in folders}, access_id)
+    return {place: file for one in folders for place, file in _placed(one, visible[one.location])}
+
+
+def _visible(one: RemoteTableFolder, access: Access) -> Visible:
+    folder = table_folder(one.location, access)
+    if visible := folder.visible(one.newest):
+        return visible
+    # The location may name a single file.
+    return [(Generation("", 0, 0), folder.files(lambda: one.newest))]
+
+
+def _unless_missing(one: RemoteTableFolder, ask: Callable[[], T], otherwise: T) -> T:
+    """Return `ask()`, or `otherwise` if the folder does not exist. Tables without rows have no remote folder."""
+    try:
+        return ask()
+    except SourceError as error:
+        if error.sqlstate != "58P01" or (one.is_owned and "there is no bucket" in error.message):
+            raise
+        return otherwise
+
+
+def _placed(one: RemoteTableFolder, visible: Visible) -> Iterator[tuple[str, DataFile]]:
+    for generation, files in visible:
+        for number, file in enumerate(files):
+            inside = uri.below(file.path, one.location)
+            if inside == ".":
+                yield one.place, file
+            elif inside is None or write_of(file.path) or not all(inside.split("/")):
+                name = f"{number:07d}-{uri.name_of(file.path)}"
+                yield joined_place(one.place, *filter(None, (generation.name, name))), file
+            else:
+                yield joined_place(one.place, inside), file
+
+
+def joined_place(place: str, *names: str) -> str:
+    """Join `names` to the place of a folder; "." is the warehouse itself."""
+    return "/".join(names if place == "." else (place, *names))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from sharkpy.base import uri
-from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
+from sharkpy.base.errors import BindError, SourceError, TableExistsError, UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.base.users import user_name
 from sharkpy.catalog.avro_schema import with_schema_text
@@ -16,16 +17,14 @@ from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.path_gate import local_path, path_or_uri
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.catalog.table_folders import holds_files
-from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
-from sharkpy.execution.commands.inferred_columns import with_inferred_columns
+from sharkpy.execution.commands.insert import write_partitions
 from sharkpy.execution.commands.lake_tables import create_lake_table
-from sharkpy.execution.commands.partition_insert import write_partitions
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
     check_properties,
     check_storage,
-    is_taken,
+    is_occupied,
     kind_at,
     kind_of_property,
     managed_folder,
@@ -35,21 +34,21 @@ from sharkpy.execution.commands.storage import (
     with_cache_property,
 )
 from sharkpy.execution.commands.tables import release_dropped, temporary_folder
-from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
-from sharkpy.execution.commands.writes.publish import publish
-from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, new_staging, take_back
-from sharkpy.execution.commands.writes.table_files import TableFiles
+from sharkpy.execution.commands.writes.staged_write import discard_staging, folder_at, new_staging, publish, take_back
+from sharkpy.execution.commands.writes.table_files import TableFiles, load_new_blocks
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.queries.write_plan import write_blocks, write_files
+from sharkpy.execution.queries.write_query import bucketed_query, chosen_buckets, write_blocks, write_files
 from sharkpy.execution.tables.snapshot import QuerySnapshot
-from sharkpy.execution.tasks.row_buckets import bucketing
+from sharkpy.execution.tasks.buckets import bucketing
 from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.commands import CreateTable
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.named_files import files_at
 from sharkpy.sources.remote_files import has_files
+from sharkpy.sources.undeclared_columns import columns_of_files
 from sharkpy.values.types import Schema
 
 
@@ -60,7 +59,7 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
     """
     if command.storage is not None and command.storage.name in LAKES:
         return create_lake_table(command, session, snapshot)
-    old = _known(command, session)
+    old = _existing_table(command, session)
     if old is not None and (not command.or_replace or old.is_view or old.streaming_kind):
         if command.if_not_exists:
             return NOTHING
@@ -86,7 +85,7 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
     return NOTHING
 
 
-def _known(command: CreateTable, session: EngineSession) -> Table | None:
+def _existing_table(command: CreateTable, session: EngineSession) -> Table | None:
     """Return the table that already has the name. A temporary table may shadow a permanent one."""
     found = session.catalog.find_table(command.database, command.name)
     if found is None or command.kind is not TableKind.TEMPORARY:
@@ -184,15 +183,15 @@ def _is_free(location: str, command: CreateTable, session: EngineSession) -> boo
     rows would hide them or a later DROP would delete them, as in a bucket that is the warehouse.
     """
     catalog, is_far = session.catalog, uri.is_remote(location)
-    if catalog.readers.is_read(location) or is_taken(location, session):
+    if catalog.readers.is_read(location) or is_occupied(location, session):
         return False
-    if command.query is None and not _goes_with_table(location, session):
+    if command.query is None and not _is_in_remote_warehouse(location, session):
         return True
     catalog.clear_garbage(location)
     return not (has_files(location, catalog.access_id(location)) if is_far else holds_files(location))
 
 
-def _goes_with_table(location: str, session: EngineSession) -> bool:
+def _is_in_remote_warehouse(location: str, session: EngineSession) -> bool:
     """True for a remote folder in the warehouse, whose tables are always managed and deleted by DROP."""
     catalog = session.catalog
     is_own = uri.is_remote(location) and not catalog.is_shared
@@ -296,3 +295,17 @@ def _create_from_query(
         raise
     discard_staging(staging, session)
     load_new_blocks(created, session)
+
+
+def with_inferred_columns(command: CreateTable, session: EngineSession) -> CreateTable:
+    """Return `command` with the columns of its files if it declares none.
+
+    Raise SourceError if the files do not define columns, or are in folders of Hive partitions.
+    """
+    if len(command.schema) or command.storage is None or command.location is None:
+        return command
+    found = files_at(command.location, session.restrictions.check_path, session.catalog.named_access_id)
+    if found.partitions:
+        message = f'"{uri.redacted(command.location)}" has folders of Hive partitions, as "{found.partitions[0][0]}"'
+        raise SourceError(message, hint="declare the columns and PARTITIONED BY", sqlstate="42000")
+    return dataclasses.replace(command, schema=columns_of_files(found.files, command.storage))

@@ -21,11 +21,17 @@ from sharkpy.catalog.names import check_name
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
-from sharkpy.execution.commands.storage import check_named_files, is_taken, managed_folder
-from sharkpy.execution.commands.writes.directory import Directory
-from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
-from sharkpy.execution.commands.writes.remote_directory import RemoteDirectory
-from sharkpy.execution.commands.writes.staging import folder_at, new_staging, table_staging, while_known
+from sharkpy.execution.commands.storage import check_named_files, is_occupied, managed_folder
+from sharkpy.execution.commands.writes.directory import Directory, RemoteDirectory
+from sharkpy.execution.commands.writes.staged_write import (
+    StagedWrite,
+    discarding,
+    folder_at,
+    new_staging,
+    publish,
+    reporting_dropped_table,
+    table_staging,
+)
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
@@ -142,7 +148,7 @@ def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
     known = {one.name for one in session.catalog.partitions(old)}
     if there := known.intersection(export.partitions):
         raise BindError(f"{old.qualified_name} has the partition {min(there)} already", sqlstate=_EXISTS)
-    with while_known(old, session):
+    with reporting_dropped_table(old, session):
         write = _staged(export, old, table_staging(old, old.location or "", session), session)
     with discarding([write]):
         publish([write], session.catalog)
@@ -201,7 +207,7 @@ def _new_table(export: _Export, command: ImportTable, session: EngineSession) ->
         session.restrictions.check_location(location)
     else:
         location = _normal(session.catalog.managed_location(command.database, export.table.name))
-        if session.catalog.readers.is_read(location) or is_taken(location, session):
+        if session.catalog.readers.is_read(location) or is_occupied(location, session):
             location = f"{location}-{export.table.table_id[:8]}"
     table = dataclasses.replace(export.table, kind=kind, location=location, created_at=0.0)
     # The export has the rows, not the stream or continuous query that computed them.

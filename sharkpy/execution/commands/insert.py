@@ -1,7 +1,8 @@
-"""INSERT INTO and INSERT OVERWRITE, into one or several tables and folders."""
+"""INSERT INTO and INSERT OVERWRITE, into one or several tables, Hive partitions and folders."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,30 +10,39 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, BlocksReplacedError, UnsupportedError
-from sharkpy.base.settings import BLOCK_ROWS
+from sharkpy.base.settings import BLOCK_ROWS, MAX_DYNAMIC_PARTITIONS, MAX_TASK_PARTITIONS
+from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.lake_tables import is_lake
-from sharkpy.execution.commands.bucketed_query import bucketed_query
+from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.lake_tables import stage_lake
-from sharkpy.execution.commands.partition_insert import has_partition, stage_partitions
+from sharkpy.execution.commands.partition_spec import matching_spec, spec_name
 from sharkpy.execution.commands.shared_source import shared_source
 from sharkpy.execution.commands.storage import check_storage, storage_format, stored_query, stored_schema
-from sharkpy.execution.commands.writes.directory import ACTION, Directory
-from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
-from sharkpy.execution.commands.writes.remote_directory import RemoteDirectory
-from sharkpy.execution.commands.writes.staging import while_known
-from sharkpy.execution.commands.writes.table_blocks import TableBlocks
-from sharkpy.execution.commands.writes.table_files import TableFiles
-from sharkpy.execution.commands.writes.unchanged import Unchanged, retried
+from sharkpy.execution.commands.writes.directory import ACTION, Directory, RemoteDirectory
+from sharkpy.execution.commands.writes.staged_write import (
+    ConflictCheck,
+    StagedWrite,
+    discarding,
+    folder_at,
+    publish,
+    reporting_dropped_table,
+    retry_on_conflict,
+    table_staging,
+)
+from sharkpy.execution.commands.writes.table_files import TableBlocks, TableFiles
+from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.queries.write_plan import write_blocks, write_files
-from sharkpy.execution.tasks.row_buckets import bucketing
+from sharkpy.execution.queries.write_query import bucketed_query, write_blocks, write_files
+from sharkpy.execution.tasks.buckets import bucketing
+from sharkpy.execution.tasks.partitioned_writes import too_many_partitions
 from sharkpy.physical.sinks import BlockSink, FileSink
-from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert, StateInserts
-from sharkpy.plan.logical import LogicalPlan
+from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert, PartitionSpec, StateInserts
+from sharkpy.plan.expr import SortKey
+from sharkpy.plan.logical import LogicalPlan, Sort
 from sharkpy.plan.subqueries import read_tables
 from sharkpy.sources.lake.lake_table import LakeTable
-from sharkpy.values.types import Field, Schema
+from sharkpy.values.types import STRING, Field, Schema
 
 if TYPE_CHECKING:
     from sharkpy.execution.statement import Statement
@@ -48,7 +58,7 @@ def insert(command: Insert | InsertDirectory, session: EngineSession, snapshot: 
     Files are staged and become visible by one rename, after the query has read its input.
     """
     if isinstance(command, Insert) and command.keeps_rows:
-        retried(lambda: _insert_all([command], session, snapshot), snapshot)
+        retry_on_conflict(lambda: _insert_all([command], session, snapshot), snapshot)
     else:
         _insert_all([command], session, snapshot)
     return NOTHING
@@ -91,7 +101,7 @@ def insert_with(
 def added_rows(command: StateInserts, session: EngineSession, snapshot: QuerySnapshot) -> Iterator[None]:
     """Compute the rows that an epoch adds to a state into blocks, which are dropped after the body."""
     rows, read = command.rows, (command.added, *(one.query for one in (*command.kept, *command.given)))
-    snapshot.see(table for table in read_tables(*read) if table != rows)
+    snapshot.capture(table for table in read_tables(*read) if table != rows)
     try:
         sink = BlockSink(rows.schema, session.conf.value(BLOCK_ROWS), None)
         session.table_cache.put(rows, write_blocks(session, command.added, sink, snapshot))
@@ -112,7 +122,7 @@ def _insert_shared(
         _insert_all([command], session, snapshot, also, bad_rows)
         return
     queries = [one.query for one in command.inserts]
-    snapshot.see(read_tables(command.source, *queries))
+    snapshot.capture(read_tables(command.source, *queries))
     with shared_source(command.source, queries, session, snapshot) as resolved:
         _insert_all(
             [replace(one, query=resolved(one.query)) for one in command.inserts], session, snapshot, also, bad_rows
@@ -204,7 +214,7 @@ def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writ
     if command.if_not_exists and has_partition(command, session):
         return
     if command.keeps_rows:
-        writes.append(Unchanged.now(table, session))
+        writes.append(ConflictCheck.now(table, session))
     if table.is_partitioned:
         stage_partitions(command, session, snapshot, writes)
         return
@@ -218,7 +228,7 @@ def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writ
     writes.append(write)
     storage = table.storage
     files = FileSink(table.schema, storage.name, storage.properties, write.staging, buckets=buckets)
-    with while_known(table, session):
+    with reporting_dropped_table(table, session):
         write_files(session, query, files, snapshot)
 
 
@@ -253,3 +263,72 @@ def _distinct_names(query: LogicalPlan) -> Schema:
         taken.add(name)
         fields.append(Field(name, column.dtype))
     return Schema(tuple(fields))
+
+
+def has_partition(command: Insert, session: EngineSession) -> bool:
+    """True if the Hive partition with all the given values is registered."""
+    return bool(matching_spec(command.table, list(session.catalog.partitions(command.table)), command.partition))
+
+
+def stage_partitions(
+    command: Insert, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]
+) -> None:
+    """Stage rows by Hive partition. A partition with all values given is written even without rows."""
+    table = command.table
+    staging = table_staging(table, table.location or "", session)
+    write = TablePartitions(table, staging, (), command.overwrite, session, only_new=command.if_not_exists)
+    write.keeps_rows = command.keeps_rows
+    writes.append(write)
+    known = () if command.overwrite else session.catalog.partitions(table)
+    with reporting_dropped_table(table, session):
+        write.names = write_partitions(table, command.query, command.partition, staging, session, snapshot, known)
+
+
+def write_partitions(
+    table: Table,
+    query: LogicalPlan,
+    spec: PartitionSpec,
+    staging: str,
+    session: EngineSession,
+    snapshot: QuerySnapshot,
+    known: Sequence[HivePartition] = (),
+) -> list[str]:
+    """Write files in folders of `staging` named after Hive partitions; return the partitions' names.
+
+    Partitions in `known` keep their formats; new ones have the table's.
+    """
+    dynamic = tuple(name for name, value in spec if value is None)
+    static = spec_name(table, spec, session)
+    folder = folder_at(table.location or "", session).staged_subfolder(staging, static)
+    storage = table.storage
+    forms = tuple(
+        (one.name.removeprefix(static).removeprefix("/"), one.storage_of(table), one.columns_of(table))
+        for one in known
+        if (one.storage or one.columns) and (one.name == static or one.name.startswith(f"{static}/" if static else ""))
+    )
+    sink = FileSink(
+        table.data_schema,
+        storage.name,
+        storage.properties,
+        folder,
+        partition_columns=dynamic,
+        max_partitions=session.conf.value(MAX_TASK_PARTITIONS),
+        forms=forms,
+    )
+    files = write_files(session, _by_folder(query, table, len(dynamic)), sink, snapshot)
+    if not dynamic:
+        return [static]
+    names = sorted({uri.below(uri.parent(path), staging) or "" for path, _, _ in files})
+    most = session.conf.value(MAX_DYNAMIC_PARTITIONS)
+    if len(names) > most:
+        raise too_many_partitions("the statement", most, MAX_DYNAMIC_PARTITIONS)
+    return names
+
+
+def _by_folder(query: LogicalPlan, table: Table, num_dynamic: int) -> LogicalPlan:
+    """Return the query with each task's rows sorted by folder. Its last columns are the texts that name the folder."""
+    if not num_dynamic:
+        return query
+    texts = [dataclasses.replace(field, dtype=STRING) for field in table.partition_schema.fields[-num_dynamic:]]
+    named = stored_query(query, Schema((*table.data_schema, *texts)))
+    return Sort(named, tuple(SortKey(column) for column in named.output[-num_dynamic:]), is_global=False)

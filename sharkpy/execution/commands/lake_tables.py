@@ -14,13 +14,12 @@ from sharkpy.catalog.lake_tables import Replaced, check_lake_place
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.table_folders import holds_files
-from sharkpy.execution.commands.changed_rows import counting, num_changed
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
-from sharkpy.execution.commands.shared_source import shared_source
+from sharkpy.execution.commands.shared_source import num_changed_rows, shared_source, with_update_count
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
     check_properties,
-    is_taken,
+    is_occupied,
     managed_folder,
     stored_query,
     stored_schema,
@@ -28,7 +27,7 @@ from sharkpy.execution.commands.storage import (
 )
 from sharkpy.execution.commands.tables import COMMENT, check_purge, release_dropped
 from sharkpy.execution.commands.writes.lake_write import LakeWrite
-from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.staged_write import StagedWrite, discarding, publish
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan import commands
 from sharkpy.plan.logical import LogicalPlan
@@ -175,7 +174,7 @@ def _location(command: commands.CreateTable, kind: TableKind, table_id: str, ses
     usual = catalog.managed_location(command.database, command.name)
     usual = usual if uri.is_remote(usual) else local_path(usual)
     catalog.clear_garbage(usual)
-    is_free = not (catalog.readers.is_read(usual) or is_taken(usual, session) or _holds_files(usual, session))
+    is_free = not (catalog.readers.is_read(usual) or is_occupied(usual, session) or _holds_files(usual, session))
     return usual if is_free else f"{usual}-{table_id[:8]}"
 
 
@@ -197,7 +196,7 @@ def stage_lake(
 def _change_rows(command: commands.ChangeRows, table: LakeTable, session: EngineSession, snapshot: Any) -> None:
     """Rewrite the table with the changed rows. Raise TableChangedError if another write has changed it meanwhile."""
     parts = [part for part in (command.rows, command.added) if part is not None]
-    snapshot.see(read_tables(*parts, *([] if command.source is None else [command.source])))
+    snapshot.capture(read_tables(*parts, *([] if command.source is None else [command.source])))
     replaced = Replaced.NOTHING if command.rows is None else Replaced.ALL
     write = LakeWrite.begin(table, replaced, session, is_unchanged=True)
     with discarding([write]):
@@ -207,8 +206,8 @@ def _change_rows(command: commands.ChangeRows, table: LakeTable, session: Engine
         ):
             changed = 0
             if command.rows is not None:
-                write.stage(counting(resolved(command.rows), command), snapshot)
-                changed = num_changed(command.before, statement, session, snapshot)
+                write.stage(with_update_count(resolved(command.rows), command), snapshot)
+                changed = num_changed_rows(command.before, statement, session, snapshot)
             if command.added is not None:
                 write.stage(resolved(command.added), snapshot, stem="added")
                 changed += statement.rows_written

@@ -16,8 +16,7 @@ from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.insert import insert
 from sharkpy.execution.commands.partition_spec import spec_name
 from sharkpy.execution.commands.storage import check_named_files
-from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
-from sharkpy.execution.commands.writes.staging import folder_at, table_staging
+from sharkpy.execution.commands.writes.staged_write import StagedWrite, discarding, folder_at, publish, table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles, target_folder
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession

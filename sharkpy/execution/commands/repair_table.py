@@ -15,7 +15,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.table_store import PartitionChanges
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
-from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.table_files import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import RepairTable
 from sharkpy.sources.file_errors import io_error
@@ -60,7 +60,7 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, cata
             named.setdefault(partition_name(table.partition_columns, values), []).append(folder)
     found = [(name, folder) for name, (folder, *others) in named.items() if not others and name not in changes.known]
     absent = [one for one in changes.known.values() if one.folder(table) not in there]
-    are_there = parallel_map(lambda one: _is_there(one.folder(table), access), absent)
+    are_there = parallel_map(lambda one: _exists(one.folder(table), access), absent)
     gone = [one for one, is_there in zip(absent, are_there, strict=True) if not is_there]
     if found:
         yield "Partitions not in metastore:\t" + "\t".join(f"{table.name}:{name}" for name, _ in found)
@@ -68,7 +68,7 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, cata
         yield "Partitions missing from filesystem:\t" + "\t".join(f"{table.name}:{one.name}" for one in gone)
     for folder in sorted(bad):
         yield f"Skipped folder: {_shown(folder)} is not the name of a partition of {table.name}"
-    yield from _doubles(table, named, changes)
+    yield from _duplicates(table, named, changes)
     if done and command.drops:
         for one in gone:
             changes.drop([one], with_data=False)
@@ -79,7 +79,7 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, cata
             yield f"Repair: Added partition to metastore {table.name}:{name}"
 
 
-def _doubles(table: Table, named: dict[str, list[str]], changes: PartitionChanges) -> Iterator[str]:
+def _duplicates(table: Table, named: dict[str, list[str]], changes: PartitionChanges) -> Iterator[str]:
     """Lines for folders that cannot be used: several have the same values, or a partition elsewhere has them."""
     for name, folders in sorted(named.items()):
         if (one := changes.known.get(name)) is not None:
@@ -98,7 +98,7 @@ def _shown(folder: str) -> str:
     return folder.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _is_there(folder: str, access: Access) -> bool:
+def _exists(folder: str, access: Access) -> bool:
     """True if the folder exists; a remote one exists if it holds a file."""
     return has_files(folder, access(folder)) if uri.is_remote(folder) else Path(folder).is_dir()
 

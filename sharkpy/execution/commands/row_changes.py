@@ -1,27 +1,34 @@
-"""UPDATE, DELETE and MERGE: changed parts are rewritten and replace the old ones atomically."""
+"""UPDATE, DELETE, MERGE and TRUNCATE: changed parts are rewritten and replace the old ones atomically."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sharkpy.base.errors import ExecutionError
+from sharkpy.base.errors import BindError, ExecutionError
 from sharkpy.catalog.hive_partition import partition_name
-from sharkpy.catalog.model import Table
-from sharkpy.execution.commands.changed_rows import counting, num_changed
+from sharkpy.catalog.model import Table, TableKind
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
-from sharkpy.execution.commands.insert import stage
-from sharkpy.execution.commands.partition_insert import write_partitions
-from sharkpy.execution.commands.shared_source import Resolve, shared_source
-from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
-from sharkpy.execution.commands.writes.staging import folder_at, table_staging, while_known
+from sharkpy.execution.commands.insert import stage, write_partitions
+from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
+from sharkpy.execution.commands.shared_source import Resolve, num_changed_rows, shared_source, with_update_count
+from sharkpy.execution.commands.writes.staged_write import (
+    ConflictCheck,
+    StagedWrite,
+    discarding,
+    folder_at,
+    publish,
+    reporting_dropped_table,
+    retry_on_conflict,
+    table_staging,
+)
+from sharkpy.execution.commands.writes.table_files import TableBlocks, TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
-from sharkpy.execution.commands.writes.unchanged import Unchanged, retried
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.execution.statement import Statement
 from sharkpy.execution.tables.snapshot import QuerySnapshot
-from sharkpy.plan.commands import ChangeRows, Insert
+from sharkpy.plan.commands import ChangeRows, Insert, PartitionSpec, TruncateTable
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, conjunction, disjunction, string_literal
 from sharkpy.plan.logical import Filter, LogicalPlan
 from sharkpy.plan.subqueries import read_tables
@@ -37,7 +44,7 @@ Texts = tuple[str | None, ...]
 def change_rows(command: ChangeRows, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """Change rows. Start again if another write has changed the table meanwhile, so that none of its rows is lost."""
     try:
-        retried(lambda: _change(command, session, snapshot), snapshot)
+        retry_on_conflict(lambda: _change(command, session, snapshot), snapshot)
     except ExecutionError as error:
         if command.source is not None and error.sqlstate == _SEVERAL_ROWS:
             message = f"several rows of the source match one row of {command.table.qualified_name}"
@@ -47,9 +54,9 @@ def change_rows(command: ChangeRows, session: EngineSession, snapshot: QuerySnap
 
 
 def _change(command: ChangeRows, session: EngineSession, snapshot: QuerySnapshot) -> None:
-    writes: list[StagedWrite] = [Unchanged.now(command.table, session)]
+    writes: list[StagedWrite] = [ConflictCheck.now(command.table, session)]
     queries = [query for query in (command.rows, command.changed, command.added) if query is not None]
-    snapshot.see(read_tables(*queries, *([] if command.source is None else [command.source])))
+    snapshot.capture(read_tables(*queries, *([] if command.source is None else [command.source])))
     with discarding(writes):
         with (
             session.as_statement() as statement,
@@ -73,14 +80,14 @@ def _stage(
     if command.rows is not None:
         rows, before = resolved(command.rows), command.before
         if command.changed is None:
-            stage(Insert(table, counting(rows, command), overwrite=True), session, snapshot, writes)
-            changed = num_changed(before, statement, session, snapshot)
+            stage(Insert(table, with_update_count(rows, command), overwrite=True), session, snapshot, writes)
+            changed = num_changed_rows(before, statement, session, snapshot)
         elif found := _partitions(resolved(command.changed), table, session, snapshot):
             if len(found) <= _MOST_NAMED:
                 rows = _of_partitions(rows, table, found)
                 before = before and replace(before, child=_of_partitions(before.child, table, found))
-            _stage_partitions(counting(rows, command), found, table, session, snapshot, writes)
-            changed = num_changed(before, statement, session, snapshot)
+            _stage_partitions(with_update_count(rows, command), found, table, session, snapshot, writes)
+            changed = num_changed_rows(before, statement, session, snapshot)
     if command.added is not None:
         partition = tuple((name, None) for name in table.partition_columns)
         added = Insert(table, resolved(command.added), overwrite=False, partition=partition)
@@ -112,7 +119,7 @@ def _stage_partitions(
     staging = table_staging(table, table.location or "", session)
     names = [partition_name(columns, texts) for texts in found]
     writes.append(TablePartitions(table, staging, names, True, session))
-    with while_known(table, session):
+    with reporting_dropped_table(table, session):
         write_partitions(table, rows, tuple((name, None) for name in columns), staging, session, snapshot)
         folder = folder_at(table.location or "", session)
         for name in names:
@@ -134,3 +141,34 @@ def _is_value(column: ColumnRef, text: str | None) -> Expr:
     if text is None:
         return Call("is_null", (column,), BOOLEAN)
     return Call("eq", (column, Cast(string_literal(text), column.dtype)), BOOLEAN)
+
+
+def truncate_table(command: TruncateTable, session: EngineSession) -> CommandResult:
+    table = command.table
+    if table.is_view or not (table.owns_data or table.kind is TableKind.TEMPORARY):
+        raise BindError(f'TRUNCATE of "{table.name}", which is not a managed table', sqlstate="42809")
+    publish([without_rows(table, session, command.partition)], session.catalog)
+    return NOTHING
+
+
+def without_rows(table: Table, session: EngineSession, partition: PartitionSpec | None = None) -> StagedWrite:
+    """Return a write that empties a table, or some of its Hive partitions."""
+    if table.is_partitioned:
+        return _empty_partitions(table, session, partition)
+    if table.location is None:
+        return TableBlocks(table, True, session, ())
+    return TableFiles.begin(table, True, session)
+
+
+def _empty_partitions(table: Table, session: EngineSession, partition: PartitionSpec | None) -> TablePartitions:
+    """Return a write that empties all or the given Hive partitions; they stay registered."""
+    chosen = list(session.catalog.partitions(table))
+    if partition is not None:
+        chosen = matching_spec(table, chosen, partition)
+        if not chosen:
+            raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in partition))
+    staging = table_staging(table, table.location or "", session)
+    folder = folder_at(table.location or "", session)
+    for one in chosen:
+        folder.staged_subfolder(staging, one.name)
+    return TablePartitions(table, staging, [one.name for one in chosen], True, session)

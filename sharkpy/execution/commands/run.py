@@ -7,9 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from sharkpy.base.errors import BlocksReplacedError, UnsupportedError
-from sharkpy.execution.commands.alter_table import alter_partition, alter_table, touch_table
-from sharkpy.execution.commands.analyze_table import analyze_table
-from sharkpy.execution.commands.cache import cache_table, clear_cache, uncache_table
 from sharkpy.execution.commands.command_result import CommandResult
 from sharkpy.execution.commands.create_table import create_table
 from sharkpy.execution.commands.databases import alter_database, create_database, drop_database, use_database
@@ -25,26 +22,43 @@ from sharkpy.execution.commands.partitions import (
     rename_partition,
 )
 from sharkpy.execution.commands.repair_table import repair_table
-from sharkpy.execution.commands.resources import add_resources, delete_resources, list_resources
-from sharkpy.execution.commands.row_changes import change_rows
-from sharkpy.execution.commands.settings import reset_conf, set_conf
+from sharkpy.execution.commands.row_changes import change_rows, truncate_table
+from sharkpy.execution.commands.session_commands import (
+    add_resources,
+    delete_resources,
+    list_resources,
+    reset_conf,
+    set_conf,
+)
 from sharkpy.execution.commands.show import (
+    describe_function,
     show_columns,
     show_conf,
     show_databases,
     show_empty,
+    show_functions,
+    show_partitions,
+    show_queries,
+    show_query,
     show_settings,
     show_table_extended,
     show_table_properties,
     show_tables,
 )
 from sharkpy.execution.commands.show_create_table import show_create_database, show_create_table
-from sharkpy.execution.commands.show_functions import describe_function, show_functions
-from sharkpy.execution.commands.show_partitions import show_partitions
-from sharkpy.execution.commands.show_queries import show_queries, show_query
-from sharkpy.execution.commands.tables import create_view, drop_table, rename_table, set_table_properties
-from sharkpy.execution.commands.truncate import truncate_table
-from sharkpy.execution.commands.update_statistics import update_statistics
+from sharkpy.execution.commands.table_statistics import analyze_table, update_statistics
+from sharkpy.execution.commands.tables import (
+    alter_partition,
+    alter_table,
+    cache_table,
+    clear_cache,
+    create_view,
+    drop_table,
+    rename_table,
+    set_table_properties,
+    touch_table,
+    uncache_table,
+)
 from sharkpy.execution.commands.user_functions import (
     create_function,
     create_macro,

@@ -1,4 +1,7 @@
-"""Source shared by several queries of a statement: read by each if that is cheap, else computed once."""
+"""Source shared by several queries of a statement: read by each if that is cheap, else computed once.
+
+The number of rows that UPDATE, DELETE or MERGE changes is derived from the rows that it writes.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,28 @@ from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import CACHE_PROPERTY, CacheMode, Table, TableKind
 from sharkpy.execution.commands.storage import stored_type
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.queries.write_plan import write_blocks
+from sharkpy.execution.queries.run_plan import query_rows
+from sharkpy.execution.queries.write_query import write_blocks
+from sharkpy.execution.statement import Statement
 from sharkpy.execution.tables.block_lineage import is_repeatable
+from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.physical.sinks import BlockSink
+from sharkpy.plan.commands import ChangeRows
 from sharkpy.plan.expr import ColumnRef, Literal
-from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Scan, Sort, Step, Values, with_source
+from sharkpy.plan.logical import (
+    Aggregate,
+    Distribute,
+    Filter,
+    LogicalPlan,
+    Project,
+    Scan,
+    Sort,
+    Step,
+    Values,
+    with_source,
+)
 from sharkpy.plan.references import column_ids
+from sharkpy.plan.row_steps import CountChanges
 from sharkpy.plan.subqueries import SUBQUERIES
 from sharkpy.values.types import NULL, Field, Schema, is_interval
 
@@ -41,7 +60,7 @@ def shared_source(
     if source is None:
         yield lambda query: query
         return
-    if is_read_again(source) or len(queries) == 1:
+    if is_read_by_each_query(source) or len(queries) == 1:
         yield lambda query: with_source(query, source)
         return
     clustering = _clustering(source) if any(isinstance(one, Step) for query in queries for one in query.walk()) else []
@@ -70,7 +89,7 @@ def shared_source(
         session.table_cache.forget(table)
 
 
-def is_read_again(source: LogicalPlan) -> bool:
+def is_read_by_each_query(source: LogicalPlan) -> bool:
     """True if each query computes the source itself."""
     is_plain = all(isinstance(node, (Scan, Filter, Project, Values)) for node in source.walk())
     has_subqueries = any(
@@ -118,3 +137,26 @@ def _scan(table: Table, columns: list[ColumnRef], source: LogicalPlan) -> Logica
     scan = Scan(table, tuple(columns), table.schema.names)
     void = tuple(one.holding(Literal(None, NULL)) for one in source.output if one.dtype == NULL)
     return replace(Project(scan, ()), items=(*columns, *void)) if void else scan
+
+
+def with_update_count(rows: LogicalPlan, command: ChangeRows) -> LogicalPlan:
+    """Return the rows to write; the tasks that write them count the updated ones."""
+    if not command.marks_updates:
+        return rows
+    *columns, is_updated = rows.output
+    return Step(rows, CountChanges(), (is_updated,), (), tuple(columns))
+
+
+def num_changed_rows(
+    before: Aggregate | None, statement: Statement, session: EngineSession, snapshot: QuerySnapshot
+) -> int:
+    """Return the number of rows that the last staged write updated or left out.
+
+    `before` counts all rows before the write, mostly from statistics.
+    """
+    num_updated, num_kept = statement.changed_rows, statement.rows_written
+    if before is None:
+        return num_updated
+    rows = query_rows(session, before, snapshot)
+    num_before: int = sum(batch.column(0)[0].as_py() for batch in rows if batch.num_rows)
+    return num_updated + max(num_before - num_kept, 0)

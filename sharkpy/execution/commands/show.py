@@ -1,28 +1,53 @@
-"""SHOW commands, with Hive's column names."""
+"""SHOW of databases, tables, settings, functions, partitions and queries; DESCRIBE FUNCTION."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from datetime import datetime, tzinfo
+from typing import cast
+
 from sharkpy.base import uri
+from sharkpy.base.cancellation import current_cancellation
+from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.base.secrets import redacted
-from sharkpy.base.settings import SETTINGS
+from sharkpy.base.settings import SETTINGS, TIME_ZONE
+from sharkpy.base.time_zone import time_zone, zone_name
 from sharkpy.base.wildcards import names_matching
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import Table
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
+from sharkpy.catalog.statement_records import StatementRecord
 from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows
-from sharkpy.execution.commands.current_statistics import current_statistics
-from sharkpy.execution.commands.partition_spec import the_partition
+from sharkpy.execution.commands.partition_spec import matching_spec, the_partition
 from sharkpy.execution.commands.table_facts import memory_statistics, schema_tree, table_facts
-from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.commands.table_statistics import current_statistics
+from sharkpy.execution.commands.user_functions import described_users_function
+from sharkpy.execution.engine_session import DEFAULT_STATEMENTS, EngineSession
+from sharkpy.execution.queries.run_plan import query_rows
+from sharkpy.execution.statement import Statement
 from sharkpy.plan.commands import (
+    DescribeFunction,
     ShowColumns,
     ShowConf,
     ShowDatabases,
     ShowEmpty,
+    ShowFunctions,
+    ShowPartitions,
+    ShowQueries,
+    ShowQuery,
     ShowSettings,
     ShowTableExtended,
     ShowTableProperties,
     ShowTables,
 )
-from sharkpy.values.types import BOOLEAN, STRING, Field, Schema
+from sharkpy.plan.expr import Literal, PythonValue
+from sharkpy.plan.logical import LogicalPlan, Values
+from sharkpy.sources.lenient_conversion import typed_values
+from sharkpy.udf import registry
+from sharkpy.udf.function import Answer, Failure, Varying
+from sharkpy.udf.java_regex.matching import matcher
+from sharkpy.udf.special_forms import JavaForm
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, PRIMITIVES, STRING, TIMESTAMP, Field, Schema
 
 _EXTENDED = Schema(
     (Field("database", STRING), Field("tableName", STRING), Field("isTemporary", BOOLEAN), Field("information", STRING))
@@ -104,3 +129,150 @@ def show_table_properties(command: ShowTableProperties, _: EngineSession) -> Com
     name = command.table.qualified_name
     value = properties.get(command.key, f"Table {name} does not have property: {command.key}")
     return text_rows(("prpt_name", "prpt_value"), [(value, "")])
+
+
+def show_functions(command: ShowFunctions, session: EngineSession) -> CommandResult:
+    functions = session.catalog.functions
+    users = (*functions.temporary(), *(entry.qualified_name for entry in functions.entries()))
+    names = registry.listed().union(users)
+    found = _matching_regex(names, command.pattern) if command.is_regex else names_matching(names, command.pattern)
+    return text_rows(("tab_name",), [(name,) for name in found])
+
+
+def _matching_regex(names: frozenset[str], pattern: str | None) -> list[str]:
+    """Return the names that fully match a regular expression, or none if the pattern is invalid."""
+    if pattern is None:
+        return sorted(names)
+    try:
+        found = matcher(pattern)
+    except (BindError, UnsupportedError):
+        return []
+    return sorted(name for name in names if found.fullmatch(name))
+
+
+def describe_function(command: DescribeFunction, session: EngineSession) -> CommandResult:
+    """Describe a function's usage; EXTENDED adds its synonyms, an example and its type."""
+    name = command.name.lower()
+    functions = session.catalog.functions
+    is_java_form = isinstance(registry.special_form(name), JavaForm) and functions.find_temporary(name) is None
+    users = None if is_java_form else session.catalog.find_function(session.current_database, name)
+    if users:
+        return text_rows(("tab_name",), described_users_function(name, users, command.extended))
+    return text_rows(("tab_name",), [(line,) for line in _described(name, command.extended)])
+
+
+def _described(name: str, extended: bool) -> list[str]:
+    row = registry.described(name) or registry.special_form(name)
+    if row is not None:
+        first = f"{row.usage_as(name)} - {row.doc}"
+    elif reason := registry.refused(name):
+        first = f"{name}(…) - not supported: {reason}"
+    elif name in PRIMITIVES:
+        return [f"There is no documentation for function '{name}'"]
+    else:
+        return [f"Function '{name}' does not exist."]
+    if not extended:
+        return [first]
+    lines = [first]
+    if others := registry.synonyms(name):
+        lines.append(f"Synonyms: {', '.join(others)}")
+    if row is not None:
+        lines += ["Example:", f"  > {row.example_statement};", *_answer(row.answer)]
+    if isinstance(row, JavaForm):
+        lines.append(f"Function class:{row.class_name}")
+    return [*lines, "Function type:BUILTIN"]
+
+
+def _answer(answer: Answer) -> list[str]:
+    """Lines of an example's answer."""
+    match answer:
+        case Failure(message):
+            return [f"  Error: {message}"]
+        case Varying(sample):
+            answer = sample
+    return [f"  {line}" for line in answer.split("\n")]
+
+
+def show_partitions(command: ShowPartitions, session: EngineSession) -> CommandResult:
+    found = list(session.catalog.partitions(command.table))
+    if command.partition is not None:
+        found = matching_spec(command.table, found, command.partition)
+    names = [one.name for one in found]
+    if command.query is not None and command.names is not None:
+        query = _over(command.query, command.names, command.table, found)
+        names = [str(name) for batch in query_rows(session, query) for name in batch.column(0).to_pylist()]
+    return text_rows(("partition",), [(name,) for name in names])
+
+
+def _over(query: LogicalPlan, leaf: LogicalPlan, table: Table, partitions: Sequence[HivePartition]) -> LogicalPlan:
+    """Replace `leaf` in the query by the values and names of the Hive partitions."""
+    fields = table.partition_schema.fields
+    values = typed_values([one.name for one in partitions], table.partition_schema)
+    rows = tuple(
+        (
+            *(Literal(cast(PythonValue, value), field.dtype) for value, field in zip(row, fields, strict=True)),
+            Literal(one.name, STRING),
+        )
+        for row, one in zip(values, partitions, strict=True)
+    )
+    known = Values(leaf.output, rows)
+
+    def put(node: LogicalPlan) -> LogicalPlan:
+        return known if node is leaf else node
+
+    replaced: LogicalPlan = query.transform_down(put)
+    return replaced
+
+
+_COLUMNS = Schema(
+    (
+        *(Field(name, STRING) for name in ("query_id", "state", "user", "session", "kind")),
+        Field("started", TIMESTAMP),
+        *(Field(name, DOUBLE) for name in ("seconds", "queued_seconds", "running_seconds")),
+        *(Field(name, BIGINT) for name in ("rows_read", "rows_written")),
+        *(Field(name, STRING) for name in ("progress", "sqlstate", "error", "query")),
+    )
+)
+
+
+def show_queries(command: ShowQueries, session: EngineSession) -> CommandResult:
+    """List the statements without this one; times are in the session's time zone."""
+    limit = DEFAULT_STATEMENTS if command.limit is None else command.limit
+    statement, zone = current_cancellation(), _zone(session)
+    own = statement.query_id if isinstance(statement, Statement) else ""
+    found = [one for one in session.history(limit + 1, like=command.pattern) if one.query_id != own]
+    return CommandResult(_COLUMNS, table_of(_COLUMNS, [_row(one, zone) for one in found[:limit]]))
+
+
+def show_query(command: ShowQuery, session: EngineSession) -> CommandResult:
+    found = session.history(query_id=command.query_id)
+    if not found:
+        hint = "SHOW QUERIES lists the recorded statements"
+        raise BindError(f'no statement "{command.query_id}" is known', hint=hint, sqlstate="42704")
+    return text_rows(("property", "value"), _properties(found[0], _zone(session)))
+
+
+def _zone(session: EngineSession) -> tzinfo | None:
+    return time_zone(zone_name(session.conf.value(TIME_ZONE)))
+
+
+def _row(record: StatementRecord, zone: tzinfo | None) -> tuple[str | int | None, ...]:
+    return (
+        *(record.query_id, record.state.value, record.user, record.session, record.kind),
+        _time(record.started, zone),
+        *(f"{seconds:.6f}" for seconds in (record.seconds, record.queued_seconds, record.running_seconds)),
+        *(record.rows_read, record.rows_written),
+        *(record.progress, record.sqlstate, record.error, record.text),
+    )
+
+
+def _properties(record: StatementRecord, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
+    """Columns of the listing, then the plan with one row per line, which clients display well."""
+    for field, value in zip(_COLUMNS, _row(record, zone), strict=True):
+        yield field.name, "" if value is None else str(value)
+    for number, line in enumerate(record.plan.splitlines()):
+        yield "" if number else "plan", line
+
+
+def _time(time: datetime, zone: tzinfo | None) -> str:
+    return time.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S.%f")

@@ -33,7 +33,7 @@ from sharkpy.catalog.model import (
 from sharkpy.catalog.names import GLOBAL_TEMP
 from sharkpy.catalog.stream_kinds import KINDS, TABLE, sink_kind
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
-from sharkpy.execution.commands.stream_facts import current_source
+from sharkpy.execution.commands.table_facts import current_source
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import ShowCreateDatabase, ShowCreateTable
 from sharkpy.sources.lake.lake_table import LakeTable
@@ -117,7 +117,7 @@ def _stream(table: Table, source: StreamSource) -> Iterator[str]:
     listed = [*([] if kind is TABLE else _columns(table)), *_computed(table), *_watermark(table.watermark)]
     if listed:
         yield f"{head}("
-        yield from _listed(listed)
+        yield from _list_lines(listed)
     else:
         yield head
     if of_path := [_column(Field(one.name, one.dtype, one.comment)) for one in table.computed if one.is_of_path]:
@@ -156,7 +156,7 @@ def _continuous(
     if table.is_partitioned:
         yield f"PARTITIONED BY ({', '.join(f'`{name}`' for name in table.partition_columns)})"
     if table.is_continuous_sink:
-        yield from _outside(table)
+        yield from _sink_clauses(table)
     elif table.has_state:
         yield from _notes(table)
     elif not table.is_continuous_insert:
@@ -177,7 +177,7 @@ def _continuous(
     yield f"AS {query.text}"
 
 
-def _outside(sink: Table) -> Iterator[str]:
+def _sink_clauses(sink: Table) -> Iterator[str]:
     """Clauses that say where a sink's rows go."""
     kind = sink_kind(sink)
     yield f"TO {kind.name} {quoted(sink.location or '')}" if kind.place else f"TO {kind.name}"
@@ -206,16 +206,16 @@ def _notes(table: Table) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     kind = {TableKind.EXTERNAL: "EXTERNAL ", TableKind.TEMPORARY: "TEMPORARY "}.get(table.kind, "")
     yield f"CREATE {kind}TABLE `{table.database}`.`{table.name}`("
-    yield from _listed([*_columns(table), *_constraints(table)])
+    yield from _list_lines([*_columns(table), *_constraints(table)])
     if table.comment is not None:
         yield f"COMMENT {quoted(table.comment)}"
     if table.is_partitioned:
         yield "PARTITIONED BY ("
-        yield from _listed([_column(field) for field in table.partition_schema])
+        yield from _list_lines([_column(field) for field in table.partition_schema])
     yield from _buckets(table.buckets)
     yield from _skew(table.skew)
     if is_lake(table):
-        yield from _divided(table)
+        yield from _partition_fields(table)
         yield f"STORED BY {table.storage.name.upper()}"
     else:
         yield from _using(table.storage) if table.storage.name == CSV else _storage(table.storage)
@@ -227,16 +227,16 @@ def _table(table: Table) -> Iterator[str]:
     yield from _properties("TBLPROPERTIES", sorted((dict(table.properties) | skipped).items()))
 
 
-def _divided(table: Table) -> Iterator[str]:
+def _partition_fields(table: Table) -> Iterator[str]:
     """Partition fields of a lake table. Removed fields ("void") are left out, since no statement can create them."""
     fields = table.divided_by if isinstance(table, LakeTable) else ()
     texts = [str(replace(one, column=f"`{one.column}`")) for one in fields if one.transform != "void"]
     if texts:
         yield "PARTITIONED BY SPEC ("
-        yield from _listed(texts)
+        yield from _list_lines(texts)
 
 
-def _listed(items: Sequence[str]) -> Iterator[str]:
+def _list_lines(items: Sequence[str]) -> Iterator[str]:
     """Lines of a list, one item per line; the last line closes the parenthesis."""
     yield from (f"  {item}," for item in items[:-1])
     yield f"  {items[-1]})"

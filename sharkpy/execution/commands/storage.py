@@ -114,10 +114,10 @@ def epoch_format(
     storage: StorageFormat | None, properties: Properties, session: EngineSession, *, is_from_query: bool = False
 ) -> StorageFormat:
     """Return `storage_format` for a stream or sink, with the current text of a remote schema."""
-    return with_kept_schema(storage_format(storage, properties, session, is_from_query=is_from_query), session)
+    return with_remote_schema(storage_format(storage, properties, session, is_from_query=is_from_query), session)
 
 
-def with_kept_schema(storage: StorageFormat, session: EngineSession) -> StorageFormat:
+def with_remote_schema(storage: StorageFormat, session: EngineSession) -> StorageFormat:
     """Return the format of a stream or sink with the text of a remote schema that it names.
 
     So readers and background epochs need no access to the storage.
@@ -149,7 +149,7 @@ def _holds_warehouse(path: str, session: EngineSession) -> bool:
     return Path(catalog.home).resolve().is_relative_to(Path(path).resolve())
 
 
-def is_taken(usual: str, session: EngineSession) -> bool:
+def is_occupied(usual: str, session: EngineSession) -> bool:
     """True if a new table's default location has another table's files, whose table was renamed.
 
     Always False for a metastore, which is not asked for all its tables.

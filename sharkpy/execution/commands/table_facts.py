@@ -1,16 +1,29 @@
-"""Facts of a table for SHOW TABLE EXTENDED and DESCRIBE EXTENDED, under the names that dbt reads."""
+"""Facts about tables, streams, continuous queries and their watermarks, for SHOW and DESCRIBE.
+
+Tables have the names that dbt reads.
+"""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
+from sharkpy.base.errors import SharkError, SourceError
+from sharkpy.catalog.catalog import Catalog
+from sharkpy.catalog.continuous_query import ContinuousQuery, Position
 from sharkpy.catalog.hive_formats import provider_of
-from sharkpy.catalog.model import PolicyKind, Table, TableKind
+from sharkpy.catalog.kafka_options import shown_options
+from sharkpy.catalog.model import PolicyKind, StreamSource, Table, TableKind
+from sharkpy.catalog.stream_kinds import TABLE
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.tables.data_files import files_if_listed
+from sharkpy.execution.queries.run_plan import query_rows
+from sharkpy.execution.tables.data_files import files_if_listed, table_files
+from sharkpy.sql.binder import bind_state_progress
+from sharkpy.sql.incremental.divided_query import LATE_ROWS, NOT_IDLE
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.table_cache import TableCache
@@ -65,7 +78,7 @@ def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str
 def memory_statistics(table: Table, cache: TableCache) -> str | None:
     """Return `N bytes, M rows` for a table in memory, or None if it is not loaded, without reading files."""
     is_whole = not table.is_view and table.cache_policy.kind is PolicyKind.ALL
-    version = cache.known_version(table) if is_whole else None
+    version = cache.loaded_version(table) if is_whole else None
     return None if version is None else f"{version.size_bytes} bytes, {version.num_rows} rows"
 
 
@@ -87,3 +100,104 @@ def schema_tree(table: Table) -> Iterator[str]:
 def time_text(table: Table) -> str:
     created = datetime.datetime.fromtimestamp(table.created_at, datetime.UTC)
     return created.strftime("%a %b %d %H:%M:%S UTC %Y")
+
+
+Fact = tuple[str, str]
+
+
+def stream_facts(table: Table, catalog: Catalog) -> list[Fact]:
+    """Return facts about a stream, continuous table or continuous insert; an empty list for other tables."""
+    if table.stream is not None:
+        source = current_source(table, table.stream, catalog)
+        options = ", ".join(f"{key}={value}" for key, value in shown_options(source.options))
+        place = f" {source.place}" if source.kind == TABLE.name else ""
+        return [
+            ("Source", f"{source.kind}{place}{f' ({options})' if options else ''}"),
+            *([("Known Items", str(catalog.streams.end(table.table_id)))] if table.location else []),
+        ]
+    query = catalog.streams.find(table.continuous) if table.continuous else None
+    return [] if query is None else [*_sink_fact(table), *_query_facts(query, catalog), *_state_facts(table, catalog)]
+
+
+def _sink_fact(table: Table) -> Iterator[Fact]:
+    """Fact about a sink that does not write to a folder."""
+    if table.sink is not None:
+        options = ", ".join(f"{key}={value}" for key, value in shown_options(table.sink.options))
+        yield "Sink", f"{table.sink.kind}{f' ({options})' if options else ''}"
+
+
+def current_source(stream: Table, source: StreamSource, catalog: Catalog) -> StreamSource:
+    """Return a stream's source, with the current name of the table that it reads."""
+    table = catalog.source_of(stream)
+    return source if table is None else replace(source, place=table.qualified_name)
+
+
+def _query_facts(query: ContinuousQuery, catalog: Catalog) -> Iterator[Fact]:
+    yield "Continuous Query", query.text
+    yield "Trigger", str(query.trigger)
+    yield "State", query.state.value
+    if query.fault:
+        yield "Fault", query.fault
+    yield "Epoch", str(query.epoch)
+    for target in query.targets:
+        table = catalog.current_table(target)
+        yield "Target", "a table that was dropped" if table is None else table.qualified_name
+    if query.bad_rows:
+        table = catalog.current_table(query.bad_rows)
+        yield "Bad Rows To", "a table that was dropped" if table is None else table.qualified_name
+    if query.late_rows:
+        table = catalog.current_table(query.late_rows)
+        yield "Late Rows To", "a table that was dropped" if table is None else table.qualified_name
+    if query.start_words:
+        yield "Start", query.start_words
+    for stream in query.streams:
+        table = catalog.current_table(stream)
+        name = stream if table is None else table.qualified_name
+        known = catalog.streams.end(stream)
+        yield f"Offset of {name}", f"{_text(query.offset(stream))}{f' of {known}' if known else ''}"
+
+
+def _state_facts(table: Table, catalog: Catalog) -> Iterator[Fact]:
+    """Facts about the state that a continuous table keeps between epochs."""
+    state = catalog.state_table(table)
+    if state is None:
+        return
+    if table.emit is not None:
+        yield "Emit", table.emit.value
+    with suppress(SourceError):
+        files = table_files(state, catalog)
+        yield "Kept State", f"{sum(file.size_bytes for file in files)} bytes in {len(files)} files"
+
+
+def _text(position: Position) -> str:
+    return ", ".join(map(str, position)) or "0"
+
+
+def watermark_facts(table: Table, session: EngineSession) -> list[Fact]:
+    """Return facts about a table's watermarks; none for a table without state or with a failing query."""
+    state = session.catalog.state_table(table) if table.has_state else None
+    query = None if state is None else session.catalog.streams.find(state.continuous)
+    if state is None or query is None:
+        return []
+    try:
+        plan = bind_state_progress(query.text, state, session.catalog, session.conf, query.database)
+    except SharkError:
+        return []
+    if not plan.output:
+        return []
+    with session.as_statement():
+        (row,) = (batch for batch in query_rows(session, plan) if batch.num_rows)
+    names = [column.name for column in plan.output]
+    values = [column.to_pylist()[0] for column in row.columns]
+    return list(_facts(dict(zip(names, values, strict=True))))
+
+
+def _facts(found: dict[str, object]) -> Iterator[Fact]:
+    counts_late = LATE_ROWS in found
+    late = found.pop(LATE_ROWS, None)
+    for name, value in found.items():
+        yield f"Watermark of {name}", "no time has come" if value is None else str(value)
+    if len(found) > 1 and NOT_IDLE not in found:
+        yield "Held Back By", min(found, key=lambda name: str(found[name] or ""))
+    if counts_late:
+        yield "Late Rows", str(late or 0)

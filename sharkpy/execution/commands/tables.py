@@ -1,4 +1,8 @@
-"""CREATE VIEW, DROP TABLE and VIEW, ALTER TABLE."""
+"""CREATE VIEW, DROP, ALTER, CACHE and UNCACHE of tables.
+
+ALTER changes properties in the catalog: names, columns, formats, locations, buckets, constraints. Data does not
+change.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +12,42 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
+from sharkpy.base.settings import RCFILE_SERDE
 from sharkpy.base.users import user_name
 from sharkpy.catalog.avro_schema import LITERAL, URL
 from sharkpy.catalog.catalog import new_table_id
-from sharkpy.catalog.hive_formats import with_storage_properties
-from sharkpy.catalog.model import CACHE_PROPERTY, PURGE_PROPERTY, StorageFormat, Table, TableKind
+from sharkpy.catalog.hive_formats import with_default_serde, with_serde_properties, with_storage_properties
+from sharkpy.catalog.model import CACHE_PROPERTY, PURGE_PROPERTY, CacheMode, StorageFormat, Table, TableKind
 from sharkpy.catalog.path_gate import local_path, path_or_uri
 from sharkpy.catalog.stream_kinds import KINDS, check_changed, check_new_columns
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
+from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
     check_named_files,
     check_properties,
+    check_storage,
+    kind_at,
     kind_of_property,
     managed_folder,
     stored_schema,
-    with_kept_schema,
+    with_remote_schema,
 )
+from sharkpy.execution.commands.writes.staged_write import folder_at
+from sharkpy.execution.commands.writes.table_files import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.plan.commands import CreateView, DropTable, RenameTable, SetTableProperties
+from sharkpy.plan.commands import (
+    AlterPartition,
+    AlterTable,
+    CacheTable,
+    ClearCache,
+    CreateView,
+    DropTable,
+    RenameTable,
+    SetTableProperties,
+    TouchTable,
+    UncacheTable,
+)
 from sharkpy.sources.file_errors import io_error
 
 if TYPE_CHECKING:
@@ -157,7 +178,7 @@ def _stream_storage(
     if URL in given and LITERAL not in dict(kept):
         storage = dataclasses.replace(storage, properties=tuple(one for one in storage.properties if one[0] != LITERAL))
     storage = with_storage_properties(storage, tuple(given.items()))
-    return with_kept_schema(storage, session) if URL in given else storage
+    return with_remote_schema(storage, session) if URL in given else storage
 
 
 def set_table_properties(command: SetTableProperties, session: EngineSession) -> CommandResult:
@@ -186,4 +207,119 @@ def set_table_properties(command: SetTableProperties, session: EngineSession) ->
     if state is not None and state.cache_mode is not altered.cache_mode:
         mode = (CACHE_PROPERTY, altered.cache_mode.value)
         return set_table_properties(dataclasses.replace(command, table=state, properties=(mode,), unset=()), session)
+    return NOTHING
+
+
+def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
+    """Alter a table. Its files are read in the new form from now on, and blocks of the old form are dropped.
+
+    Existing Hive partitions keep their locations.
+    """
+    old, altered = command.table, command.altered
+    if not old.is_view:
+        altered = _checked(old, altered, session)
+    if old.is_partitioned and altered.location != old.location:
+        with session.catalog.partition_changes(old) as changes:
+            for one in list(changes.known.values()):
+                changes.alter(one, dataclasses.replace(one, location=one.folder(old)))
+            session.catalog.alter_table(altered, was=old, cascade=command.is_cascading)
+    else:
+        with session.catalog.transaction():
+            session.catalog.alter_table(altered, was=old, cascade=command.is_cascading)
+            if altered.location != old.location and session.catalog.newest_generation(altered) is not None:
+                # A generation's number is valid only in its folder, so it is read from the new one.
+                newest = folder_at(altered.location or "", session).newest()
+                session.catalog.streams.set_newest(altered.table_id, newest)
+    session.table_cache.properties_changed(old, altered)
+    return NOTHING
+
+
+def _checked(old: Table, altered: Table, session: EngineSession) -> Table:
+    if old.location is None and (old.schema != altered.schema or old.storage != altered.storage):
+        raise UnsupportedError(f'"{old.name}" has no files: changing its columns or format is not supported')
+    if altered.location != old.location:
+        place = altered.location or ""
+        session.restrictions.check_location(place)
+        # Remove files that a dropped table left there before this table writes rows.
+        session.catalog.clear_garbage(path_or_uri(place))
+        kind = kind_at(place, old.kind, session)
+        altered = dataclasses.replace(altered, kind=kind, location=managed_folder(place, kind, session, old.table_id))
+    check_properties(altered.properties)
+    storage = altered.storage
+    if storage != old.storage:
+        storage = with_default_serde(storage, session.conf.value(RCFILE_SERDE))
+        storage = with_storage_properties(storage, altered.properties)
+    schema = stored_schema(altered.schema)
+    altered = dataclasses.replace(altered, storage=storage, schema=schema)
+    if storage != old.storage or schema != old.schema:
+        check_storage(storage, altered.data_schema, session)
+    return altered
+
+
+def alter_partition(command: AlterPartition, session: EngineSession) -> CommandResult:
+    """Alter all Hive partitions that match the given values. Files in an old folder stay there."""
+    table = command.table
+    location = command.location
+    if location is not None:
+        location = managed_folder(location, table.kind, session, table.table_id)
+        session.catalog.clear_garbage(location)
+    with session.catalog.partition_changes(table) as changes:
+        found = matching_spec(table, list(changes.known.values()), command.partition)
+        if not found:
+            raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in command.partition))
+        for one in found:
+            new = one if location is None else dataclasses.replace(one, location=location, newest=None)
+            storage = _partition_storage(command, one.storage_of(table), session)
+            if storage != one.storage_of(table):
+                check_storage(storage, one.columns_of(table), session)
+                new = dataclasses.replace(new, storage=storage)
+            if command.columns is not None:
+                check_storage(storage, command.columns, session)
+                new = dataclasses.replace(new, columns=stored_schema(command.columns))
+            changes.alter(one, new)
+    load_new_blocks(table, session)
+    return NOTHING
+
+
+def _partition_storage(command: AlterPartition, old: StorageFormat, session: EngineSession) -> StorageFormat:
+    storage = with_serde_properties(command.storage or old, command.serde_properties)
+    return with_default_serde(storage, session.conf.value(RCFILE_SERDE))
+
+
+def touch_table(command: TouchTable, session: EngineSession) -> CommandResult:
+    if command.partition is not None:
+        found = matching_spec(command.table, session.catalog.partitions(command.table), command.partition)
+        if not found:
+            text = ", ".join(f"{name}='{value}'" for name, value in command.partition)
+            raise no_such_partition(command.table, text)
+    return NOTHING
+
+
+def cache_table(command: CacheTable, session: EngineSession) -> CommandResult:
+    table = session.catalog.state_table(command.table) or command.table
+    if table.is_view:
+        raise UnsupportedError(f'"{table.name}" is a view: CACHE TABLE needs a table')
+    session.table_cache.cache(table, lazy=command.lazy)
+    return NOTHING
+
+
+def uncache_table(command: UncacheTable, session: EngineSession) -> CommandResult:
+    """Stop caching a table, and reset its cache property.
+
+    Raise UnsupportedError for a table that is only in memory.
+    """
+    if command.table is None:
+        return NOTHING
+    if command.table.location is None and not command.table.is_view:
+        raise UnsupportedError(f'"{command.table.name}" is in memory only: drop it instead of UNCACHE TABLE')
+    for table in filter(None, (command.table, session.catalog.state_table(command.table))):
+        if table.cache_mode is not CacheMode.NONE:
+            properties = dict(table.properties) | {CACHE_PROPERTY: CacheMode.NONE.value}
+            session.catalog.alter_table(dataclasses.replace(table, properties=tuple(properties.items())))
+        session.table_cache.uncache(table)
+    return NOTHING
+
+
+def clear_cache(_: ClearCache, session: EngineSession) -> CommandResult:
+    session.table_cache.clear()
     return NOTHING

@@ -171,7 +171,7 @@ class PlannedQuery:
         """True if planning now over `snapshot` would see the same tables and names."""
         if not self.lookups.is_current(snapshot.catalog):
             return False
-        snapshot.see(self.reads)
+        snapshot.capture(self.reads)
         return all(snapshot.is_state(table, state) for table, state in self.tables)
 
 

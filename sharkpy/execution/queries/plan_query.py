@@ -1,6 +1,8 @@
-"""Planning of a bound query over the tables of a snapshot."""
+"""Binding and planning of a query over the tables of a snapshot."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -13,7 +15,29 @@ from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.stage import Stage
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.plan.subqueries import QueryTable, read_tables
+from sharkpy.sql.grammar.variables import substitute_variables
 from sharkpy.sql.nesting import within_stack
+
+if TYPE_CHECKING:
+    from sharkpy.plan.commands import Command
+    from sharkpy.plan.logical import LogicalPlan
+
+
+def substituted(session: EngineSession, text: str) -> str:
+    """Replace the variables in `text` by their values; remote users cannot read environment variables.
+
+    Unpaired surrogates become question marks, as in Java.
+    """
+    found = substitute_variables(text, session.conf, of_machine=not session.restrictions.guards_settings)
+    return found if found.isascii() else found.encode("utf-8", "replace").decode()
+
+
+def bind_text(session: EngineSession, text: str) -> LogicalPlan | Command:
+    """Bind `text` to a query or a command, after substituting its variables."""
+    from sharkpy.sql.binder import bind
+
+    session.check_open()
+    return bind(substituted(session, text), session.catalog, session.conf, session.current_database)
 
 
 def plan_query(
@@ -27,7 +51,7 @@ def plan_steps(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: Place | None = None
 ) -> tuple[LogicalPlan, PlacedPlan]:
     """Return a query's optimised logical plan and its physical plan."""
-    context = _look_at(session, logical, session.snapshot() if snapshot is None else snapshot, placement)
+    context = _planning_context(session, logical, session.snapshot() if snapshot is None else snapshot, placement)
 
     def plan() -> tuple[LogicalPlan, PlacedPlan]:
         optimized, _ = _optimized(session, logical, context)
@@ -43,7 +67,7 @@ def plan_stage(
 
     A stage is cached for a bound query that is planned again because its tables' rows have changed.
     """
-    context = _look_at(session, logical, snapshot)
+    context = _planning_context(session, logical, snapshot)
 
     def plan() -> tuple[PlacedPlan, Stage | None]:
         optimized, was_known = _optimized(session, logical, context)
@@ -54,12 +78,12 @@ def plan_stage(
     return within_stack(plan)
 
 
-def _look_at(
+def _planning_context(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot, placement: Place | None = None
 ) -> PlanContext:
     """Return the planner's context over the query's tables in `snapshot`."""
     _load_tables(session, logical)
-    snapshot.see(read_tables(logical))
+    snapshot.capture(read_tables(logical))
     return PlanContext(
         session.conf,
         snapshot.scan_source,

@@ -1,14 +1,17 @@
-"""Running of a session's plans, with admission and progress."""
+"""Running of a session's plans, with admission and progress, and detection of a JVM that ended meanwhile."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sharkpy.base.errors import InternalError, SharkError, SparkLostError
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.restrictions import SCRIPT
+from sharkpy.execution.spark.lost_jvm import converting_lost_jvm, jvm_lost_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +29,7 @@ def new_runner(session: EngineSession, plan: PlacedPlan, description: str) -> Pl
     from sharkpy.base.settings import QUERY_MEMORY
     from sharkpy.execution.stages.plan_runner import PlanRunner
     from sharkpy.execution.stages.query_run import QueryRun
-    from sharkpy.execution.stages.recording.stage_recorder import stage_observer
+    from sharkpy.execution.stages.stage_recorder import stage_observer
 
     profiles = session.observers.profiles
     run = QueryRun(
@@ -83,9 +86,8 @@ def run_to_sink(
 
 @contextlib.contextmanager
 def _turn(session: EngineSession, runner: PlanRunner) -> Iterator[None]:
-    from sharkpy.execution.stages.progress import Progress
-    from sharkpy.execution.stages.stage_text import run_text
-    from sharkpy.execution.statement import Statement
+    from sharkpy.execution.stages.profile import run_text
+    from sharkpy.execution.statement import Progress, Statement
     from sharkpy.physical.plan_step import runs_scripts
     from sharkpy.physical.work import work_rows
 
@@ -112,3 +114,30 @@ def _turn(session: EngineSession, runner: PlanRunner) -> Iterator[None]:
     finally:
         statement.queued_seconds += profile.queued_seconds if is_admitted else time.perf_counter() - start
         statement.keep_plan(lambda: run_text(profile, physical, is_whole=is_whole))
+
+
+@contextmanager
+def detecting_lost_jvm(session: EngineSession) -> Iterator[None]:
+    """Raise SparkLostError if the JVM has ended; the next job then starts another one.
+
+    If another thread noticed it first, the remains of the context may fail with other errors. These become
+    SparkLostError too.
+    """
+    before = _lost_sparks(session)
+    try:
+        with converting_lost_jvm():
+            yield
+    except SparkLostError:
+        session.engine.await_lost_spark()
+        raise
+    except Exception as error:
+        is_told = isinstance(error, SharkError) and not isinstance(error, InternalError)
+        if not is_told and _lost_sparks(session) > before:
+            raise jvm_lost_error() from error
+        raise
+
+
+def _lost_sparks(session: EngineSession) -> int:
+    """Number of lost Sparks so far; does not create the engine."""
+    engine = session.known_engine
+    return 0 if engine is None else engine.lost_sparks

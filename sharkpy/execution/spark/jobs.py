@@ -24,19 +24,17 @@ from sharkpy.base.errors import (
     WorkersDiedError,
     WorkersLostError,
 )
-from sharkpy.execution.spark.lost import is_lost, lost_spark
+from sharkpy.execution.spark.lost_jvm import jvm_lost_error, means_jvm_lost
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool, SparkPools
 from sharkpy.execution.spark.start import TASK_ATTEMPTS, SparkHandle
-from sharkpy.execution.tasks.failure import full_disk, is_disk_full
+from sharkpy.execution.tasks.error_conversion import full_disk, is_disk_full
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
-from sharkpy.execution.tasks.report import ReportBook, TaskReport
-from sharkpy.execution.workers.frame_files import receive_frame
-from sharkpy.execution.workers.function_task import FunctionTask
-from sharkpy.execution.workers.pass_task import PassTask
-from sharkpy.execution.workers.shipping import worker_problem
+from sharkpy.execution.tasks.report import ReportCollector, TaskReport
+from sharkpy.execution.workers.frames import receive_frame
+from sharkpy.execution.workers.function_tasks import FunctionTask, PassTask
 from sharkpy.execution.workers.stage_task import StageTask
-from sharkpy.execution.workers.stop_file import stop_file
-from sharkpy.execution.workers.task_error import HEARD_RUN, carried_error
+from sharkpy.execution.workers.task_failure import REPORTED_RUN, pickled_error, stop_file
+from sharkpy.execution.workers.worker_environment import worker_problem
 
 _SMALL_COMMAND = 256 << 10
 """Largest pickled stage, in bytes, that is sent with each task."""
@@ -56,7 +54,7 @@ class SparkJobs:
         self.spark = spark
         self.context: Any = spark.context
         self.jvm: Any = spark.context._jvm
-        self.book = ReportBook()
+        self.book = ReportCollector()
         self._scratch = scratch
         self._frames = NoOpSerializer()
         self._slots: dict[int, Any] = {}
@@ -99,11 +97,11 @@ class SparkJobs:
         """
         self.context.setJobGroup(group, description, interruptOnCancel=True)
         self.context.setLocalProperty("spark.scheduler.pool", self._pools.use(pool))
-        self.context.setLocalProperty(HEARD_RUN, None if run_id is None else str(run_id))
+        self.context.setLocalProperty(REPORTED_RUN, None if run_id is None else str(run_id))
         try:
             yield
         finally:
-            self.context.setLocalProperty(HEARD_RUN, None)
+            self.context.setLocalProperty(REPORTED_RUN, None)
             self.context.setLocalProperty("spark.jobGroup.id", None)
 
     def cancel(self, group: str) -> None:
@@ -297,9 +295,9 @@ def spark_error(error: Exception) -> SharkError:
         return error
     java = java_exception(error)
     if java is None:
-        return lost_spark() if is_lost(error) else InternalError(f"{type(error).__name__}: {error}")
+        return jvm_lost_error() if means_jvm_lost(error) else InternalError(f"{type(error).__name__}: {error}")
     said = java_messages(java)
-    if carried := carried_error(said):
+    if carried := pickled_error(said):
         return carried
     # The message of a daemon that died before its program began also says that it cannot be run.
     is_dead = any("spawn helper" in text for text in said)
@@ -354,8 +352,8 @@ def payload_batches(frame: pa.Buffer) -> Iterator[pa.RecordBatch]:
     yield from pa.ipc.open_stream(frame.slice(PAYLOAD_HEADER))
 
 
-def _report_param(book: ReportBook) -> Any:
+def _report_param(book: ReportCollector) -> Any:
     """Return an accumulator parameter that collects lists in workers and passes each report to `book` in the driver."""
-    from sharkpy.execution.spark.report_param import DriverReports
+    from sharkpy.execution.spark.report_accumulator import DriverReports
 
     return DriverReports(book)

@@ -18,8 +18,8 @@ from typing import Any
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.java import find_java
-from sharkpy.execution.spark.gateway import JvmProcess, pyspark_home, start_jvm
-from sharkpy.execution.workers.shipping import EXPECTED, expected_versions, package_zip
+from sharkpy.execution.spark.jvm_process import JvmProcess, pyspark_home, start_jvm
+from sharkpy.execution.workers.worker_environment import EXPECTED, expected_versions, package_zip
 
 TASK_ATTEMPTS = 4
 _MAX_SOCKET_DIR = 60

@@ -33,7 +33,7 @@ class MapOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOutput:
+class DriverOutput:
     """Payloads held in the driver: one bucket."""
 
     exchange_id: int
@@ -44,7 +44,7 @@ class HeldOutput:
         return (sum(len(payload) for payload in self.payloads),)
 
 
-ExchangeOutput = MapOutput | HeldOutput
+ExchangeOutput = MapOutput | DriverOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _merged(inputs: Sequence[ExchangeInput]) -> MapOutput | None:
 
 def _buckets_of(jobs: SparkJobs, output: ExchangeOutput, buckets: Packed) -> Any:
     """Return a JavaRDD of the payloads of `buckets`, one partition each."""
-    if isinstance(output, HeldOutput):
+    if isinstance(output, DriverOutput):
         return jobs.frames_rdd([bytes(payload) for payload in output.payloads])
     chosen = output.shuffled
     if len(buckets) < len(output.bytes_per_bucket):
@@ -170,7 +170,7 @@ def _append(jobs: SparkJobs, rdds: Sequence[Any]) -> Any:
 
 def collect_payloads(jobs: SparkJobs, output: ExchangeOutput) -> list[pa.Buffer]:
     """Return all payloads of an exchange to the driver; for broadcasts, which are small."""
-    if isinstance(output, HeldOutput):
+    if isinstance(output, DriverOutput):
         return list(output.payloads)
     frames = jobs.values(output.shuffled, output.pair_tags)
     return jobs.collect(frames, range(len(output.bytes_per_bucket)), is_all=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
-from sharkpy.execution.stages.build_keys import first_keys, key_values
+from sharkpy.columnar.value_sets import key_bits
 from sharkpy.execution.stages.prepared_stage import PreparedStage
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage_runner import StageRunner
@@ -32,16 +33,20 @@ from sharkpy.physical.first_rows import waves as first_row_waves
 from sharkpy.physical.key_filters import filter_by_keys
 from sharkpy.physical.learned_filters import KeyValues, learn_filters
 from sharkpy.physical.lowering.lower_stage import lower_stage, result_stage
-from sharkpy.physical.operators import Exchange, ExchangeRead, LimitOperator, TopN
+from sharkpy.physical.operators import Exchange, ExchangeRead, LimitOperator, Project, TopN
 from sharkpy.physical.placement import PlacedPlan, place_fragment
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.planned_decisions import planned_decisions
 from sharkpy.physical.range_bounds import SAMPLE_ROWS, range_bounds, sample_plan
 from sharkpy.physical.replan import replan
 from sharkpy.physical.sinks import ResultSink, StageSink
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, replace_node, sink_of
 from sharkpy.physical.stage import Stage
-from sharkpy.plan.expr import Expr
+from sharkpy.plan.expr import Alias, ColumnRef, Expr, PythonValue
+from sharkpy.values.types import NULL, is_nested
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 
 class PlanRunner:
@@ -203,7 +208,7 @@ class PlanRunner:
                 with self.run.connection() as connection:
                     return key_values(read, key, rows, connection)
             except BaseException as error:
-                if not self.run.is_moved(error, began):
+                if not self.run.may_restart_alone(error, began):
                     raise self.run.failure(error) from error
 
     def _run_exchange(self, exchange: Exchange) -> ExchangeStatistics:
@@ -266,3 +271,73 @@ def _held_rows(plan: PhysicalPlan) -> int | None:
     if isinstance(plan, (LimitOperator, TopN)) and plan.count is not None and not plan.offset:
         return plan.count if plan.count <= MOST_ROWS else None
     return None
+
+
+MOST_VALUES = 5000
+"""Number of distinct keys up to which all are kept; above, only the least and the greatest."""
+
+
+def key_values(read: ExchangeRead, key: Expr, rows: pa.Table, connection: DuckDBPyConnection) -> KeyValues | None:
+    """Return the values of `key` in the `rows` of `read`, or None without order or Python values."""
+    if is_nested(key.dtype) or key.dtype == NULL:
+        return None
+    bits = key_bits(rows.column(column_name(key.column_id))) if isinstance(key, ColumnRef) else None
+    if isinstance(key, ColumnRef) and (few := _few_values(rows.column(column_name(key.column_id)))) is not None:
+        return replace(few, bits=bits)
+    number = max(column.column_id for column in read.columns) + 1
+    single = replace(read, partitioning=SinglePartitioning())
+    program = lower_stage(Project(single, (Alias(key, number, "key"),)), ResultSink()).program
+    relation, name = program.inputs[0].relation, f'"{column_name(number)}"'
+    source = f"({program.sql or f'SELECT * FROM {relation}'}) AS keys"
+    connection.register(relation, rows)
+    try:
+        return replace(_read(source, name, connection), bits=bits)
+    except (ValueError, OverflowError):
+        # Python cannot represent the date or timestamp.
+        return None
+    finally:
+        connection.unregister(relation)
+
+
+def first_keys(batches: Sequence[pa.RecordBatch], key: ColumnRef | None) -> list[PythonValue] | None:
+    """Return the values of a column, or None if some have no Python value."""
+    if key is None:
+        return None
+    name = column_name(key.column_id)
+    try:
+        return [value for batch in batches for value in batch.column(name).to_pylist()]
+    except (ValueError, OverflowError):
+        return None
+
+
+def _few_values(column: pa.ChunkedArray[Any]) -> KeyValues | None:
+    """Return the values if they are few, without a query."""
+    import pyarrow.compute as pc
+
+    try:
+        if column.num_chunks and len(pc.unique(column.chunk(0))) > MOST_VALUES + 1:
+            return None
+        distinct = pc.unique(column)
+        if len(distinct) > MOST_VALUES + 1:
+            return None
+        found = distinct.to_pylist()
+    except (pa.ArrowNotImplementedError, ValueError, OverflowError):
+        return None
+    values = sorted(value for value in found if value is not None)
+    low, high = (values[0], values[-1]) if values else (None, None)
+    return KeyValues(tuple(values), low, high, None in found)
+
+
+def _read(source: str, name: str, connection: DuckDBPyConnection) -> KeyValues:
+    totals = f"SELECT min({name}), max({name}), count(*) > count({name}) FROM {source}"
+    low, high, has_null = _columns(totals, connection)
+    if low[0] is None:
+        return KeyValues((), None, None, bool(has_null[0]))
+    distinct = f"SELECT DISTINCT {name} FROM {source} WHERE {name} IS NOT NULL LIMIT {MOST_VALUES + 1}"
+    (values,) = _columns(distinct, connection)
+    known = None if len(values) > MOST_VALUES else tuple(sorted(values))
+    return KeyValues(known, low[0], high[0], bool(has_null[0]))
+
+
+def _columns(sql: str, connection: DuckDBPyConnection) -> list[list[Any]]:
+    return [column.to_pylist() for column in connection.sql(sql).to_arrow_table().columns]

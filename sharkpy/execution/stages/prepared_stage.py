@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.execution.spark.jobs import SparkJobs
 from sharkpy.execution.stages.exchange import pack_tasks, payload_rdd, task_sizes
 from sharkpy.execution.stages.query_run import QueryRun
-from sharkpy.execution.stages.stage_observer import Payloads
 from sharkpy.execution.stages.stage_outputs import StageOutputs
+from sharkpy.execution.stages.stage_recorder import Payloads
 from sharkpy.execution.tasks.parquet_scan import for_workers
-from sharkpy.execution.workers.frame_files import FrameBuffer
+from sharkpy.execution.workers.frames import FrameBuffer
 from sharkpy.execution.workers.stage_task import StageTask, payloads_by_exchange
 from sharkpy.optimizer.replan.pack_buckets import Packed, packing_decision
 from sharkpy.physical.sinks import FileSink, StageSink

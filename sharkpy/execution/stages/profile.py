@@ -1,4 +1,4 @@
-"""Profile of a finished query, for Result.profile and EXPLAIN ANALYZE."""
+"""Profile of a finished query, for Result.profile and EXPLAIN ANALYZE, and its text."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sharkpy.execution.tasks.operator_figures import OperatorFigures, sum_figures
-from sharkpy.execution.tasks.report import TaskReport
+from sharkpy.execution.tasks.report import OperatorFigures, TaskReport, sum_figures
 from sharkpy.optimizer.replan.decision import Decision
 from sharkpy.sources.storage.meter import RequestCounts
 
 if TYPE_CHECKING:
     from sharkpy.physical.plan import PhysicalPlan
     from sharkpy.physical.stage import Stage
+    from sharkpy.sources.storage.meter import RequestCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,80 @@ def stage_profile(
         sum_figures(report.operators for report in reports),
         tuple(report.cpu_seconds for report in reports),
         tuple(report.rows_in for report in reports),
-        placed_tasks=sum(report.blocks_beside + report.blocks_afar > 0 for report in reports),
-        beside_tasks=sum(report.blocks_beside >= max(report.blocks_afar, 1) for report in reports),
+        placed_tasks=sum(report.blocks_local + report.blocks_remote > 0 for report in reports),
+        beside_tasks=sum(report.blocks_local >= max(report.blocks_remote, 1) for report in reports),
         blocks_rebuilt=sum(report.blocks_rebuilt for report in reports),
         requested=sum((report.requested for report in reports), RequestCounts()),
     )
+
+
+def run_text(profile: QueryProfile, planned: PhysicalPlan, *, is_whole: bool) -> str:
+    """Return the text of a run: each stage with figures and operators, the unfinished stage, the decisions.
+
+    `planned` is the plan before its first stage ran; `is_whole` if its last stage finished.
+    """
+    lines = []
+    for number, stage in enumerate(profile.stages, 1):
+        lines.append(f"stage {number}{_target(stage)}: {stage_summary(stage)}; {_rows(stage)}")
+        if is_whole and number == len(profile.stages):
+            lines.append(_indented(profile.physical))
+        elif stage.fragment is not None:
+            lines.append(_indented(stage.fragment.explain()))
+    if not is_whole:
+        lines += ["not ended:", _indented(profile.physical or planned.explain())]
+    lines += [f"decided: {decision}" for decision in profile.decisions]
+    return "\n".join(lines)
+
+
+def _target(stage: StageProfile) -> str:
+    return "" if stage.exchange_id is None else f", into exchange {stage.exchange_id}"
+
+
+def _rows(stage: StageProfile) -> str:
+    return f"{count_of(stage.rows_in, 'row')} in, {stage.rows_out:,} out"
+
+
+def _indented(plan: str) -> str:
+    return "  " + plan.replace("\n", "\n  ")
+
+
+def stage_summary(stage: StageProfile) -> str:
+    """Return a text of a stage's place, number of tasks, and time."""
+    tasks = count_of(stage.num_tasks, "task")
+    if stage.placement == "driver":
+        text = f"{tasks} in the driver, {format_seconds(stage.seconds)}"
+    else:
+        text = f"{tasks} on RDDs, {format_seconds(stage.seconds)} ({format_seconds(stage.task_seconds)} in tasks)"
+        text += f", {format_bytes(stage.bytes_out)} out"
+    if stage.placed_tasks:
+        text += f", {stage.beside_tasks} of {count_of(stage.placed_tasks, 'task')} beside their blocks"
+    if stage.blocks_rebuilt:
+        text += f", {count_of(stage.blocks_rebuilt, 'block')} rebuilt in place"
+    if stage.requested.requests:
+        text += f", {requests_text(stage.requested)}"
+    if stage.malformed_fields or stage.malformed_lines:
+        lines, fields = (
+            count_of(stage.malformed_lines, "malformed line"),
+            count_of(stage.malformed_fields, "malformed field"),
+        )
+        text += f"; {lines}, {fields}"
+    return text
+
+
+def requests_text(requested: RequestCounts) -> str:
+    return f"{count_of(requested.requests, 'request')} to storage for {format_bytes(requested.fetched_bytes)}"
+
+
+def count_of(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+def format_seconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def format_bytes(size: int) -> str:
+    for limit, unit in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")):
+        if size >= limit:
+            return f"{size / limit:.1f} {unit}"
+    return f"{size} B"

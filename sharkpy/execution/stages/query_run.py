@@ -19,14 +19,13 @@ from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.jobs import SparkJobs
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
 from sharkpy.execution.stages.profile import QueryProfile, stage_profile
-from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore_progress
-from sharkpy.execution.stages.stage_observer import StageObserver, Unobserved
-from sharkpy.execution.tasks.failure import as_shark_error
+from sharkpy.execution.stages.stage_recorder import StageObserver, Unobserved
+from sharkpy.execution.statement import Progress, ProgressListener, ignore_progress
+from sharkpy.execution.tasks.error_conversion import as_shark_error
 from sharkpy.execution.tasks.parquet_scan import note_invalid_text
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.small_files import knows_rows, reads_streams
-from sharkpy.execution.workers.connection_pool import ConnectionPool
-from sharkpy.execution.workers.held_connections import HeldConnections
+from sharkpy.execution.workers.connection_pool import ConnectionPool, QueryConnections
 from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import NO_INPUT, StageProgram, TaskInput
@@ -68,7 +67,7 @@ class QueryRun:
     statement: Cancellation = field(default_factory=lambda: current_cancellation() or Cancellation())
     """This thread's statement, which can cancel the query."""
     group: str = field(default_factory=new_group)
-    _connections: HeldConnections = field(default_factory=HeldConnections)
+    _connections: QueryConnections = field(default_factory=QueryConnections)
     _own_database: ConnectionPool | None = None
     _shared_failure: SharkError | None = None
     """Error because of which the query left the shared database."""
@@ -104,7 +103,7 @@ class QueryRun:
             self._own_database = self.engine.pool.limited(self.memory_limit)
         return self._own_database
 
-    def is_moved(self, error: BaseException, began: float) -> bool:
+    def may_restart_alone(self, error: BaseException, began: float) -> bool:
         """Whether work that began at `began`, by time.monotonic(), may restart in a database of the query's own.
 
         That is so if `error` says that the shared database has ended, or is full and other queries have filled it.
@@ -143,7 +142,7 @@ class QueryRun:
         limit = f"shark.query.memory allows {self.memory_limit:,} bytes"
         return ResourceError(f"{fact}: {limit}", hint="raise it, or set it to 0", sqlstate="53200")
 
-    def is_mended(self, error: BaseException, stage: Stage, attempt: int) -> bool:
+    def is_repaired(self, error: BaseException, stage: Stage, attempt: int) -> bool:
         """Repair what made the stage fail, and return whether it may run again.
 
         It may if workers did not start, or if lost or damaged blocks of the query's stages were rebuilt. It may also if
@@ -226,7 +225,7 @@ class QueryRun:
 
     # Ending
 
-    def end_jobs(self, jobs: SparkJobs) -> None:
+    def cancel_jobs(self, jobs: SparkJobs) -> None:
         """Cancel the running jobs; the query continues with a new job group."""
         group, self.group = self.group, new_group()
         jobs.cancel(group)

@@ -1,26 +1,29 @@
-"""Stages that run as RDD jobs over blocks, splits and exchanges."""
+"""Stages that run as RDD jobs over blocks, splits and exchanges.
+
+If the driver reads the rows, tasks run in waves: one wave is read while the next runs.
+"""
 
 from __future__ import annotations
 
 import itertools
 import time
 import uuid
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base.errors import CorruptionError, InvalidTextError, UnsupportedError, WorkersDiedError, WorkersLostError
-from sharkpy.execution.spark.jobs import payload_batches
+from sharkpy.execution.spark.jobs import SparkJobs, payload_batches, split_by_partition
 from sharkpy.execution.stages.exchange import ExchangeOutput, run_map_stage
 from sharkpy.execution.stages.prepared_stage import PreparedStage, prepare
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage_outputs import StageOutputs
-from sharkpy.execution.stages.waves import WaveReader, waves
 from sharkpy.execution.tasks.collectors import merge_collected
 from sharkpy.execution.tasks.report import BlockResult, TaskReport
-from sharkpy.execution.workers.frame_files import remove_frames
+from sharkpy.execution.workers.frames import remove_frames
 from sharkpy.physical.distribution import ExchangeStatistics
 from sharkpy.physical.sinks import BlockSink, RangeSink
 from sharkpy.physical.stage import Stage
@@ -103,7 +106,7 @@ class RddStages:
                 return
             except (CorruptionError, InvalidTextError, WorkersDiedError, WorkersLostError) as error:
                 # Only waves that were not given out run again: a task makes the same rows each time.
-                if not self.run.is_mended(error, stage, attempt):
+                if not self.run.is_repaired(error, stage, attempt):
                     raise
             finally:
                 remove_frames(engine.results_dir, f"{prepared.run_id}-")
@@ -144,10 +147,10 @@ class RddStages:
                 break
             except BaseException as error:
                 self.run.discard_blocks([result for report in reports for result in report.results])
-                if not self.run.is_mended(error, stage, attempt):
+                if not self.run.is_repaired(error, stage, attempt):
                     raise
             finally:
-                self._release_untold(stage, prepared.run_id, reports)
+                self._free_unreported_blocks(stage, prepared.run_id, reports)
         self.run.check()
         return output, reports
 
@@ -163,9 +166,67 @@ class RddStages:
     def _block_prefix(self, run_id: int) -> str:
         return f"{self._name}-{run_id}-"
 
-    def _release_untold(self, stage: Stage, run_id: int, reports: Sequence[TaskReport]) -> None:
+    def _free_unreported_blocks(self, stage: Stage, run_id: int, reports: Sequence[TaskReport]) -> None:
         """Free blocks of tasks that were killed, or ran twice, after writing them."""
         if isinstance(stage.program.sink, BlockSink):
             told = (one.handle for report in reports for one in report.results if isinstance(one, BlockResult))
             store = self.run.engine.store
             store.release_unreported(self._block_prefix(run_id), told, stage.program.sink.durable_dir)
+
+
+_WAVES_AHEAD = 4
+"""Tasks per core in a wave; the driver holds at most two waves."""
+
+
+def waves(count: int, parallelism: int, *, starts_small: bool) -> list[range]:
+    """Divide the partitions into waves of some tasks per core, or of one per core and then growing."""
+    found: list[range] = []
+    size = parallelism if starts_small else parallelism * _WAVES_AHEAD
+    start = 0
+    while start < count:
+        found.append(range(start, min(count, start + size)))
+        start += size
+        if starts_small:
+            size *= _WAVES_AHEAD
+    return found or [range(0)]
+
+
+@dataclass(frozen=True, slots=True)
+class WaveReader:
+    """Reader of the frames of one run of a stage with `count` tasks."""
+
+    run: QueryRun
+    jobs: SparkJobs
+    rdd: Any
+    run_id: int
+    count: int
+
+    def frames(self, waves: Sequence[range]) -> Iterator[list[pa.Buffer]]:
+        """Yield the frames of each wave in task order, one wave ahead of the reader."""
+        if len(waves) == 1:
+            yield self._ordered(self._collect(waves[0]), waves[0])
+            return
+        executor = ThreadPoolExecutor(1, thread_name_prefix="sharkpy-wave")
+        ahead: Future[list[pa.Buffer]] | None = executor.submit(self._collect, waves[0])
+        try:
+            for wave, following in zip(waves, [*waves[1:], None], strict=True):
+                if ahead is None:
+                    break
+                current = ahead.result()
+                self.jobs.check_tasks(self.run_id)
+                ahead = executor.submit(self._collect, following) if following is not None else None
+                yield self._ordered(current, wave)
+        finally:
+            if ahead is not None and not ahead.done():
+                self.run.cancel_jobs(self.jobs)
+            executor.shutdown(wait=True, cancel_futures=True)
+
+    def _collect(self, wave: range) -> list[pa.Buffer]:
+        with self.jobs.job_group(self.run.group, self.run.description, self.run.pool, self.run_id):
+            return self.jobs.collect(self.rdd, wave, is_all=wave == range(self.count))
+
+    def _ordered(self, frames: list[pa.Buffer], wave: range) -> list[pa.Buffer]:
+        self.jobs.check_tasks(self.run_id, wave)
+        self.run.check()
+        parts = split_by_partition(frames)
+        return [frame for partition in sorted(parts) for frame in parts[partition]]

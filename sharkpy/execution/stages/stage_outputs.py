@@ -1,24 +1,32 @@
-"""Outputs of a query's stages: exchanges and broadcasts, held until the query ends."""
+"""Outputs of a query's stages: exchanges and broadcasts, until the query ends.
+
+Rows in the driver are in memory if they are few, else in a mapped file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+import struct
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
 from sharkpy.execution.spark.jobs import SparkJobs
-from sharkpy.execution.stages.exchange import (
-    ExchangeInput,
-    ExchangeOutput,
-    HeldOutput,
-    collect_payloads,
-    release,
-)
-from sharkpy.execution.stages.held_rows import hold_rows
+from sharkpy.execution.stages.exchange import DriverOutput, ExchangeInput, ExchangeOutput, collect_payloads, release
 from sharkpy.execution.stages.query_run import QueryRun
-from sharkpy.execution.tasks.failure import as_shark_error
-from sharkpy.execution.workers.broadcast import BroadcastSource, broadcast_table, drop_broadcast, send_broadcast
+from sharkpy.execution.tasks.error_conversion import as_shark_error
+from sharkpy.execution.tasks.sinks import encode_payload, windows
+from sharkpy.execution.workers.frames import (
+    BroadcastSource,
+    broadcast_table,
+    drop_broadcast,
+    map_once,
+    send_broadcast,
+    write_stream,
+)
 from sharkpy.physical.distribution import ExchangeStatistics
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns
@@ -37,24 +45,24 @@ class StageOutputs:
         """Jobs that made the shuffles. After a restart of Spark, other shuffles have their numbers."""
 
     def add(self, output: ExchangeOutput) -> None:
-        if not isinstance(output, HeldOutput):
+        if not isinstance(output, DriverOutput):
             self._jobs = self._run.engine.jobs
         self._outputs[output.exchange_id] = output
 
     def hold(self, schema: Schema, exchange_id: int, batches: Iterable[pa.RecordBatch]) -> ExchangeStatistics:
         """Hold rows in the driver as the output of an exchange, in a file if there are many."""
         try:
-            payload, rows = hold_rows(exchange_id, arrow_schema(schema), batches, self._run.engine.scratch)
+            payload, rows = buffer_rows(exchange_id, arrow_schema(schema), batches, self._run.engine.scratch)
         except OSError as error:
             raise as_shark_error(error) from error
-        output = HeldOutput(exchange_id, (payload,))
+        output = DriverOutput(exchange_id, (payload,))
         self.add(output)
         self._check_held()
         return ExchangeStatistics(rows, output.bytes_per_bucket)
 
     def is_held(self, exchange_id: int) -> bool:
         """Whether the exchange's rows are held in the driver."""
-        return isinstance(self._outputs.get(exchange_id), HeldOutput)
+        return isinstance(self._outputs.get(exchange_id), DriverOutput)
 
     def exchange_inputs(self, stage: Stage) -> list[ExchangeInput]:
         """Return the outputs that the stage reads bucket by bucket."""
@@ -66,7 +74,7 @@ class StageOutputs:
     def payloads(self, exchange_id: int) -> list[pa.Buffer]:
         """Return all payloads of the exchange, in this process."""
         output = self._output(exchange_id)
-        if isinstance(output, HeldOutput):
+        if isinstance(output, DriverOutput):
             return list(output.payloads)
         return collect_payloads(self._run.engine.jobs, output)
 
@@ -106,6 +114,39 @@ class StageOutputs:
     def _check_held(self) -> None:
         """Raise ResourceError if the query holds more rows here than its limit allows."""
         limit = self._run.memory_limit
-        held = sum(output.bytes_per_bucket[0] for output in self._outputs.values() if isinstance(output, HeldOutput))
+        held = sum(output.bytes_per_bucket[0] for output in self._outputs.values() if isinstance(output, DriverOutput))
         if limit and held > limit:
             raise self._run.out_of_memory(f"the query holds {held:,} bytes of rows in the driver")
+
+
+BUFFERED_BYTES = 64 << 20
+"""Bytes of rows above which they are written to a file."""
+
+
+def buffer_rows(
+    exchange_id: int, schema: pa.Schema, batches: Iterable[pa.RecordBatch], folder: Path
+) -> tuple[pa.Buffer, int]:
+    """Return the payload of all `batches`, and its number of rows."""
+    counter = _Counter(batches)
+    stream = windows(counter, BUFFERED_BYTES)
+    window = next(stream, [])
+    more = next(stream, None)
+    if more is None:
+        return encode_payload(exchange_id, schema, window), counter.rows
+    path = folder / f"held-{uuid.uuid4().hex}"
+    rest = itertools.chain.from_iterable(itertools.chain([window, more], stream))
+    write_stream(path, struct.pack("<q", exchange_id), schema, rest)
+    return map_once(path), counter.rows
+
+
+class _Counter:
+    """Iterable that counts the rows of its batches."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self.rows = 0
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            self.rows += batch.num_rows
+            yield batch

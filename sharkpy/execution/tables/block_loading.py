@@ -1,4 +1,7 @@
-"""Loading of file splits as blocks: dividing files into splits, and the loader in the driver's process."""
+"""Loading of file splits as blocks: dividing files into splits, and the loader in the driver's process.
+
+A table of thousands of small files is loaded as a few blocks.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,7 @@ from sharkpy.catalog.model import BucketSpec, StorageFormat
 from sharkpy.columnar.block_folders import storage_error, sync_directory, sync_file
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics_table import PackedStatistics
-from sharkpy.execution.tables.split_groups import split_groups
-from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.execution.tasks.buckets import RowBuckets
 from sharkpy.sources.formats import files_by_format, read_properties, source
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.new_files import cached_rows
@@ -299,3 +301,31 @@ def block_tables(tables: Iterable[pa.Table], block_rows: int, block_bytes: int) 
                 pending, rows, size = [], 0, 0
     if pending:
         yield pa.concat_tables(pending)
+
+
+_MANY = 64
+"""Number of splits below which each has its own blocks."""
+_MOST_ROWS = 128 << 10
+_MOST_BYTES = 4 << 20
+"""Limits on the rows and file bytes of a group."""
+
+
+def split_groups(splits: Sequence[Split], block_rows: int) -> Iterator[tuple[Split, ...]]:
+    """Group neighbouring small splits of a Hive partition if there are many splits. Large splits stay single.
+
+    A group fits a block: a file with an unknown number of rows has at most one row per byte.
+    """
+    if len(splits) < _MANY:
+        yield from ((split,) for split in splits)
+        return
+    group: list[Split] = []
+    rows, size = 0, 0
+    for split in splits:
+        own_rows = split.file_bytes if split.num_rows is None else split.num_rows
+        rows, size = rows + own_rows, size + split.file_bytes
+        is_full = rows > min(block_rows, _MOST_ROWS) or size > _MOST_BYTES
+        if group and (is_full or split.partition != group[0].partition):
+            yield tuple(group)
+            group, rows, size = [], own_rows, split.file_bytes
+        group.append(split)
+    yield tuple(group)

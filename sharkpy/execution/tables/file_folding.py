@@ -1,10 +1,17 @@
-"""Folding of small files: many appends end as few files and few origins of blocks."""
+"""Folding of small files: many appends end as few files and few origins of blocks.
+
+A fold replaces a run of neighbouring generations. It writes into a staging folder; a remote one is written from this
+machine's disk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
 
 from sharkpy.base import uri
 from sharkpy.base.settings import COMPACTION_BLOCKS, FOLD_BYTES
@@ -13,20 +20,21 @@ from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.table_statistics import TableStatistics
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
-from sharkpy.execution.tables.analyzed import content_of, is_content_of
 from sharkpy.execution.tables.block_loading import loading_splits
+from sharkpy.execution.tables.cached_table import CacheEntry
 from sharkpy.execution.tables.data_files import table_files
-from sharkpy.execution.tables.entry import Entry
-from sharkpy.execution.tables.fold_runs import bounds_of_blocks, longest_run, small_run
-from sharkpy.execution.tables.fold_writes import write_fold
-from sharkpy.execution.tables.folded_blocks import FoldedBlocks, with_fold
+from sharkpy.execution.tables.file_contents import content_digest, is_digest_of
 from sharkpy.execution.tables.hidden_files import HiddenFiles
+from sharkpy.execution.tables.staged_blocks import FoldedBlocks, with_fold
 from sharkpy.execution.tables.versions import TableVersions
-from sharkpy.execution.tasks.origins import file_of, origin_of
-from sharkpy.sources.fold_files import is_foldable
+from sharkpy.execution.tasks.block_rebuild import file_of_origin, origin_of
+from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.fold_files import fold_files, is_foldable
 from sharkpy.sources.folders.generations import Generation
-from sharkpy.sources.folders.table_folder import TableFolder, table_folder
+from sharkpy.sources.folders.staged_writes import STAGED
+from sharkpy.sources.folders.table_folder import Access, TableFolder, table_folder
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.open_files import data_file_of, local_copy, store_for_access
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ class FileFolding:
         self._versions = versions
         self._hidden = hidden
 
-    def fold(self, entry: Entry, block: BlockHandle, origins: Origins) -> None:
+    def fold(self, entry: CacheEntry, block: BlockHandle, origins: Origins) -> None:
         """Fold the files of a block of the entry's version, if worthwhile."""
         table = entry.table
         if not may_fold(table) or any(origin.form for origin in origins):
@@ -145,7 +153,11 @@ class FileFolding:
         """Return the files of each block in memory that has rows of several."""
         entry = self._versions.find(table)
         version = None if entry is None else entry.version
-        return [] if version is None else [[*map(file_of, origins)] for origins in version.origins if len(origins) > 1]
+        return (
+            []
+            if version is None
+            else [[*map(file_of_origin, origins)] for origins in version.origins if len(origins) > 1]
+        )
 
     def _place_files(self, table: Table, run: FoldedRun, staging: str) -> list[DataFile] | None:
         """Place the staged files, inside a transaction. Return None if the table has changed too much."""
@@ -182,7 +194,7 @@ class FileFolding:
         folder, newest = self._place_of(table, partition)
         if folder is None:
             return None
-        wanted = list(dict.fromkeys(map(file_of, origins)))
+        wanted = list(dict.fromkeys(map(file_of_origin, origins)))
         found = longest_run(self._unkept(table, partition, self._folder(folder).visible(newest)), wanted)
         size = sum(file.size_bytes for _, files in found for file in files)
         if len(found) < conf.value(COMPACTION_BLOCKS) or size > conf.value(FOLD_BYTES):
@@ -204,7 +216,7 @@ class FileFolding:
         one = known.get(partition)
         return (None, None) if one is None or one.newest is None else (_place(one.folder(table)), one.newest)
 
-    def _place(self, entry: Entry, block: BlockHandle, origins: Origins, run: FoldedRun, staging: str) -> bool:
+    def _place(self, entry: CacheEntry, block: BlockHandle, origins: Origins, run: FoldedRun, staging: str) -> bool:
         """Place the staged file and set the block's new origins.
 
         Return False if table or version have changed too much.
@@ -233,13 +245,13 @@ class FileFolding:
         # The rows of a folded state differ.
         has_others = table.is_partitioned or table.is_state
         found = None if has_others else self._versions.parts.catalog.statistics(table).get("")
-        if found is None or not is_content_of(found.content, table_files(table, self._versions.parts.catalog)):
+        if found is None or not is_digest_of(found.content, table_files(table, self._versions.parts.catalog)):
             return None
         return found
 
     def _keep_statistics(self, table: Table, kept: TableStatistics | None) -> None:
         if kept is not None:
-            content = content_of(table_files(table, self._versions.parts.catalog))
+            content = content_digest(table_files(table, self._versions.parts.catalog))
             self._versions.parts.catalog.put_statistics(table, {"": replace(kept, content=content)})
 
 
@@ -260,12 +272,108 @@ def _only_place(version: TableVersion, merged: BlockHandle, known: Origins, file
     for index, (block, origins) in enumerate(zip(version.blocks, version.origins, strict=True)):
         if block.block_id == merged.block_id:
             place = index if origins == known else None
-        elif any(file_of(origin) in folded for origin in origins):
+        elif any(file_of_origin(origin) in folded for origin in origins):
             return None
     return place
 
 
 def _with_fold_origins(origins: Origins, files: Sequence[DataFile], folded: Origins) -> Origins:
     gone = set(files)
-    first = next(place for place, origin in enumerate(origins) if file_of(origin) in gone)
-    return (*origins[:first], *folded, *(origin for origin in origins[first:] if file_of(origin) not in gone))
+    first = next(place for place, origin in enumerate(origins) if file_of_origin(origin) in gone)
+    return (*origins[:first], *folded, *(origin for origin in origins[first:] if file_of_origin(origin) not in gone))
+
+
+GenerationFiles: TypeAlias = tuple[Generation, Sequence[DataFile]]
+Generations: TypeAlias = Sequence[GenerationFiles]
+"""Generations with their listed files."""
+
+
+def small_run(generations: Generations, least: int, most_bytes: int) -> list[GenerationFiles]:
+    """Return the newest deltas that are worth a fold: at least `least`, with at most `most_bytes`.
+
+    More than `least` deltas are taken only while an older one has no more bytes than all newer ones. So each byte is
+    folded only a few times, however many generations come.
+    """
+    found: list[GenerationFiles] = []
+    total = 0
+    for one, files in reversed(generations):
+        size = sum(file.size_bytes for file in files)
+        if not one.is_delta or total + size > most_bytes or (len(found) >= least and size > total):
+            break
+        found.append((one, files))
+        total += size
+    return found[::-1] if len(found) >= least else []
+
+
+def bounds_of_blocks(generations: Generations, merged: Iterable[Sequence[DataFile]]) -> list[int]:
+    """Return the places between generations at which a run may begin or end, so that no block spans one.
+
+    `merged` has the files of each block with rows of several.
+    """
+    places = {file: place for place, (_, files) in enumerate(generations) for file in files}
+    inside = set[int]()
+    for files in merged:
+        found = [places[file] for file in files if file in places]
+        inside.update(range(min(found, default=0) + 1, max(found, default=0) + 1))
+    return [place for place in range(len(generations) + 1) if place not in inside]
+
+
+def longest_run(generations: Generations, wanted: Sequence[DataFile]) -> list[GenerationFiles]:
+    """Return the longest run of neighbouring deltas whose files are consecutive in `wanted`."""
+    places = {file.path: place for place, file in enumerate(wanted)}
+    best: list[GenerationFiles] = []
+    run: list[GenerationFiles] = []
+    after = -1
+    for one, files in generations:
+        found = [places.get(file.path, -1) for file in files]
+        is_whole = one.is_delta and bool(found) and found[0] >= 0
+        is_whole = is_whole and found == list(range(found[0], found[0] + len(found)))
+        is_whole = is_whole and all(_is_same(file, wanted[place]) for file, place in zip(files, found, strict=True))
+        if not is_whole:
+            run = []
+            continue
+        run = [*run, (one, files)] if run and found[0] == after else [(one, files)]
+        after = found[-1] + 1
+        best = run if len(run) > len(best) else best
+    return best
+
+
+def _is_same(listed: DataFile, known: DataFile) -> bool:
+    return (listed.size_bytes, listed.modified_ns) == (known.size_bytes, known.modified_ns)
+
+
+def write_fold(files: Sequence[DataFile], table: Table, staging: str, access: Access, temp_dir: str) -> bool:
+    """Fold files like `fold_files`. Remote files are copied to `temp_dir` first. Return False if not worthwhile."""
+    if not uri.is_remote(staging):
+        return fold_files([file.path for file in files], table.data_schema, table.storage, staging)
+    try:
+        with tempfile.TemporaryDirectory(dir=temp_dir) as folder, _copies(files, Path(folder)) as paths:
+            target = Path(folder, "fold")
+            target.mkdir()
+            if not fold_files(paths, table.data_schema, table.storage, str(target)):
+                return False
+            for path in target.iterdir():
+                _upload(path, staging, access(staging))
+    except OSError as error:
+        raise io_error(error, temp_dir) from None
+    return True
+
+
+@contextmanager
+def _copies(files: Sequence[DataFile], folder: Path) -> Iterator[list[str]]:
+    """Yield the paths of local copies of remote files, whose names end like the originals."""
+    copies = [local_copy(file) for file in files]
+    paths = list[str]()
+    for number, (file, copy) in enumerate(zip(files, copies, strict=True)):
+        copy.fetch([(0, file.size_bytes)])
+        path = folder / f"{number:07d}-{uri.name_of(file.path)}"
+        path.symlink_to(copy.path)
+        paths.append(str(path))
+    yield paths
+    copies.clear()
+
+
+def _upload(path: Path, staging: str, access_id: str) -> None:
+    with open(path, "rb") as file:
+        facts = store_for_access(staging, access_id).put(uri.join(staging, path.name), file)
+    STAGED.report(staging, [data_file_of(facts, access_id)])

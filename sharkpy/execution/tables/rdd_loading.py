@@ -9,11 +9,11 @@ from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec
 from sharkpy.execution.stages.query_run import QueryRun
-from sharkpy.execution.stages.recording.stage_recorder import stage_observer
+from sharkpy.execution.stages.stage_recorder import stage_observer
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tables.block_loading import LoadedBlock
+from sharkpy.execution.tasks.buckets import bucketing
 from sharkpy.execution.tasks.report import BlockResult
-from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.physical.sinks import BlockSink
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import FileColumns, StageProgram, TaskInput

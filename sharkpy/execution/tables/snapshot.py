@@ -11,8 +11,7 @@ from sharkpy.base.cleanup import finalize_at_once
 from sharkpy.base.errors import TableChangedError, UnsupportedError
 from sharkpy.columnar.block_ranges import prefix_share, range_share
 from sharkpy.execution.tables.data_files import columns_in_files, partitions_of, table_files
-from sharkpy.execution.tables.lake_reads import LakeReads
-from sharkpy.execution.tables.partitioned_table import PartitionedTable
+from sharkpy.execution.tables.partition_reads import LakeReads, PartitionedTable
 from sharkpy.optimizer.statistics import ColumnEstimate
 from sharkpy.plan.subqueries import QueryTable
 from sharkpy.sources.lake.lake_table import LakeTable
@@ -77,14 +76,14 @@ class QuerySnapshot:
         self._files: dict[str, Sequence[DataFile]] = {}
         self._given: dict[str, tuple[DataFile, ...]] = {}
         self._given_splits: dict[str, list[Split]] = {}
-        self._judged: dict[str, str] = {}
+        self._malformed_handling: dict[str, str] = {}
         self._statistics: dict[str, TableStatistics | None] = {}
         self._published: dict[str, CommittedFiles] = {}
         self._together: dict[str, Table] = {}
         self._entered: list[Reading] = []
         self._computed: list[QueryTable] = []
         self._is_pinned = False
-        self._let_go = partial(_let_go, catalog.readers, self._entered, table_cache, self._computed)
+        self._release_readers = partial(_release_readers, catalog.readers, self._entered, table_cache, self._computed)
         finalize_at_once(self, self._let_go)
 
     def release(self) -> None:
@@ -92,7 +91,7 @@ class QuerySnapshot:
 
         It clears its state, which is large for many files, because planners may refer to it longer.
         """
-        self._let_go()
+        self._release_readers()
         for seen in (self._versions, self._splits, self._tables, self._partitioned, self._files, self._statistics):
             seen.clear()
         self._published.clear()
@@ -115,9 +114,9 @@ class QuerySnapshot:
         """True if this snapshot was given its own rows for a table."""
         return table.table_id in self._given or table.table_id in self._given_splits
 
-    def judge(self, stream: Table, how: str) -> None:
+    def handle_malformed(self, stream: Table, how: str) -> None:
         """Set how malformed rows of a stream are handled: COUNTED or SKIPPED."""
-        self._judged[stream.table_id] = how
+        self._malformed_handling[stream.table_id] = how
 
     def pin(self, table: Table) -> None:
         """Read a table's current state now; later writes are not seen, and `renew` fails."""
@@ -130,7 +129,7 @@ class QuerySnapshot:
             raise TableChangedError("the blocks of a table were replaced while it was read")
         self.release()
 
-    def see(self, tables: Iterable[Table]) -> None:
+    def capture(self, tables: Iterable[Table]) -> None:
         """See all tables that a statement reads, at one moment.
 
         Their files need not be listed for that: the catalog tells which are committed. Versions in memory are updated
@@ -144,7 +143,7 @@ class QuerySnapshot:
             self._enter(table)
         cached = [table for table in unseen.values() if self._table_cache.is_cached(table)]
         self._table_cache.load_all(cached)
-        with self._table_cache.unchanging(cached):
+        with self._table_cache.locked_versions(cached):
             self._published |= self.catalog.published(unseen.values())
             for table in cached:
                 if table.table_id in self._published:
@@ -235,7 +234,7 @@ class QuerySnapshot:
         return self._statistics[table.table_id]
 
     def _find_analyzed(self, table: Table) -> TableStatistics | None:
-        from sharkpy.execution.tables.analyzed import all_partitions_statistics, table_statistics
+        from sharkpy.execution.tables.file_contents import all_partitions_statistics, table_statistics
 
         catalog = self.catalog
         # ANALYZE TABLE does not support streams.
@@ -297,7 +296,7 @@ class QuerySnapshot:
     def _file_splits(self, table: Table) -> list[Split]:
         if table.table_id not in self._splits:
             splits = self._list_splits(table)
-            how = self._judged.get(table.table_id)
+            how = self._malformed_handling.get(table.table_id)
             self._splits[table.table_id] = splits if how is None else validated_splits(splits, how)
         return self._splits[table.table_id]
 
@@ -340,7 +339,7 @@ def reading(new: Callable[[], QuerySnapshot], snapshot: QuerySnapshot | None) ->
             seen.release()
 
 
-def _let_go(
+def _release_readers(
     readers: FolderReaders, entered: list[Reading], table_cache: TableCache, computed: list[QueryTable]
 ) -> None:
     while entered:

@@ -18,22 +18,25 @@ from sharkpy.columnar.statistics_table import PackedStatistics
 from sharkpy.columnar.version import TableVersion, partition_of
 from sharkpy.execution.tables.block_lineage import BlockLineage, Contents
 from sharkpy.execution.tables.block_loading import BlockLoader
-from sharkpy.execution.tables.compactor import Compactor
-from sharkpy.execution.tables.counted_files import added_files, counted_state, files_added_to, files_of_partitions
-from sharkpy.execution.tables.data_files import partition_files, table_files
-from sharkpy.execution.tables.entry import (
-    EngineParts,
-    Entry,
+from sharkpy.execution.tables.cached_table import (
+    CacheEntry,
+    EngineContext,
+    added_files,
+    block_properties,
     blocks_with_origins,
-    form_of,
-    is_blocks_alone,
+    committed_state,
+    files_added_to,
+    files_of_partitions,
+    has_no_files,
+    partitions_to_cache,
     version_of_blocks,
 )
+from sharkpy.execution.tables.compaction import Compactor
+from sharkpy.execution.tables.data_files import partition_files, table_files
 from sharkpy.execution.tables.file_folding import FileFolding
-from sharkpy.execution.tables.held_partitions import held_partitions
 from sharkpy.execution.tables.hidden_files import HiddenFiles
-from sharkpy.execution.tables.repair import TableRepair
 from sharkpy.execution.tables.staged_blocks import StagedBlocks
+from sharkpy.execution.tables.table_repair import TableRepair
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.folders.generations import Placed
@@ -57,7 +60,7 @@ class TableCache:
 
     def __init__(
         self,
-        parts: EngineParts,
+        parts: EngineContext,
         loader: BlockLoader | None = None,
         changed: Callable[[Table], None] = lambda table: None,  # noqa: ARG005
     ) -> None:
@@ -79,12 +82,12 @@ class TableCache:
         if not table.is_stored:
             return False
         is_named = table.cache_mode is not CacheMode.NONE or table.table_id in self._session_cached
-        return is_named or is_blocks_alone(table)
+        return is_named or has_no_files(table)
 
     def is_loaded(self, table: Table) -> bool:
-        return self.known_version(table) is not None
+        return self.loaded_version(table) is not None
 
-    def known_version(self, table: Table) -> TableVersion | None:
+    def loaded_version(self, table: Table) -> TableVersion | None:
         """Return the version in memory, even if outdated, for EXPLAIN and estimates."""
         entry = self.versions.find(table)
         return None if entry is None else entry.version
@@ -94,7 +97,7 @@ class TableCache:
         entry = self.versions.find(table)
         if entry is None or entry.version is None:
             return {}
-        sizes: dict[str, int] = dict.fromkeys(entry.held or (), 0)
+        sizes: dict[str, int] = dict.fromkeys(entry.cached_partitions or (), 0)
         for block, origins in blocks_with_origins(entry.version):
             name = partition_of(origins)
             sizes[name] = sizes.get(name, 0) + block.size_bytes
@@ -110,22 +113,22 @@ class TableCache:
     def version(self, table: Table, published: CommittedFiles | None = None) -> TableVersion | None:
         """Return the version with exactly the rows of the table's current files, or of the files in `published`.
 
-        Return None if the table is not cached, or its policy holds only some Hive partitions (see `held_version`).
+        Return None if the table is not cached, or its policy holds only some Hive partitions (see `partial_version`).
         """
         if not self.is_cached(table):
             return None
         if table.cache_policy.kind is not PolicyKind.ALL:
             known = self._parts.catalog.partitions(table) if published is None else published.partitions
-            self.held_version(table, known, ())
+            self.partial_version(table, known, ())
             return None
         entry = self.versions.entry(table)
         with cancellable_lock(entry.lock):
-            if is_blocks_alone(table):
+            if has_no_files(table):
                 return version_of_blocks(entry)
-            entry.held = None
+            entry.cached_partitions = None
             self._set_table(entry, table)
             catalog = self._parts.catalog
-            newest, partitions = counted_state(table, catalog, published)
+            newest, partitions = committed_state(table, catalog, published)
             added = None if newest is None else added_files(entry, newest, catalog.access_id)
             if added is None and partitions is not None:
                 added = files_added_to(entry, partitions, catalog.access_id)
@@ -147,7 +150,11 @@ class TableCache:
         """
         entry = self.versions.entry(table)
         with cancellable_lock(entry.lock):
-            is_known = entry.version is not None and entry.files is not None and form_of(entry.table) == form_of(table)
+            is_known = (
+                entry.version is not None
+                and entry.files is not None
+                and block_properties(entry.table) == block_properties(table)
+            )
             if not is_known or table.continuous or table.is_partitioned or not self.is_cached(table):
                 return False
             added = table_folder(placed.location, self._parts.catalog.access_id).files_of(placed)
@@ -160,7 +167,7 @@ class TableCache:
         return StagedBlocks(self.versions, table)
 
     @contextmanager
-    def unchanging(self, tables: Iterable[Table]) -> Iterator[None]:
+    def locked_versions(self, tables: Iterable[Table]) -> Iterator[None]:
         """Lock the versions of some tables against updates during the body."""
         entries = {table.table_id: self.versions.entry(table) for table in tables}
         with ExitStack() as locks:
@@ -168,7 +175,7 @@ class TableCache:
                 locks.enter_context(cancellable_lock(entry.lock))
             yield
 
-    def held_version(
+    def partial_version(
         self, table: Table, partitions: Sequence[HivePartition], needed: Sequence[str]
     ) -> tuple[TableVersion | None, frozenset[str]]:
         """Return the version with some of the table's `partitions`, and their names.
@@ -183,22 +190,26 @@ class TableCache:
             if entry.version is None:
                 self.versions.restore(entry, partition_files(table, partitions, self._parts.catalog.access_id))
             known = [one.name for one in sorted(partitions, key=lambda one: one.partition_id)]
-            before = _partitions_of(entry.version, known) if entry.held is None else entry.held
-            entry.held = held_partitions(table.cache_policy, before, known, entry.seen, needed)
-            entry.seen = tuple(known)
-            chosen = frozenset(entry.held)
+            before = (
+                _partitions_of(entry.version, known) if entry.cached_partitions is None else entry.cached_partitions
+            )
+            entry.cached_partitions = partitions_to_cache(
+                table.cache_policy, before, known, entry.known_partitions, needed
+            )
+            entry.known_partitions = tuple(known)
+            chosen = frozenset(entry.cached_partitions)
             held_ones = [one for one in partitions if one.name in chosen]
             version = self._current(entry, partition_files(table, held_ones, self._parts.catalog.access_id))
             return version, chosen
 
-    def _set_table(self, entry: Entry, table: Table) -> None:
-        if form_of(entry.table) != form_of(table):
+    def _set_table(self, entry: CacheEntry, table: Table) -> None:
+        if block_properties(entry.table) != block_properties(table):
             self.versions.drop(entry, durable=True)
         entry.table = table
 
     def _extended(
         self,
-        entry: Entry,
+        entry: CacheEntry,
         added: list[DataFile],
         newest: int | None,
         partitions: tuple[HivePartition, ...] | None,
@@ -218,7 +229,7 @@ class TableCache:
             self.versions.store.touch(entry.version.blocks)
         return entry.version
 
-    def _current(self, entry: Entry, files: tuple[DataFile, ...]) -> TableVersion | None:
+    def _current(self, entry: CacheEntry, files: tuple[DataFile, ...]) -> TableVersion | None:
         """Return the version of exactly these files."""
         if entry.version is None:
             self.versions.restore(entry, files)
@@ -297,7 +308,7 @@ class TableCache:
             return
         partitions = self._parts.catalog.partitions(table)
         newest = sorted(partitions, key=lambda one: one.partition_id)[-table.cache_policy.limit :]
-        self.held_version(table, partitions, [one.name for one in newest])
+        self.partial_version(table, partitions, [one.name for one in newest])
 
     def uncache(self, table: Table) -> None:
         self._session_cached.discard(table.table_id)
@@ -312,7 +323,7 @@ class TableCache:
     def release(self, table: Table) -> None:
         """Free the memory of `table`; durable blocks and tables without files stay."""
         entry = self.versions.find(table)
-        if entry is not None and not is_blocks_alone(entry.table):
+        if entry is not None and not has_no_files(entry.table):
             with entry.lock:
                 self.versions.drop(entry, durable=False)
 
@@ -334,7 +345,7 @@ class TableCache:
 
         Blocks of another form are dropped, and a new policy applies at once.
         """
-        if form_of(old) != form_of(new):
+        if block_properties(old) != block_properties(new):
             self.forget(old)
         elif old.cache_policy != new.cache_policy and self.is_loaded(new):
             self.version(new)

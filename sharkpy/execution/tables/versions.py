@@ -17,10 +17,17 @@ from sharkpy.catalog.model import BucketSpec, Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion, VersionStore
 from sharkpy.execution.tables.block_loading import BlockLoader, DriverLoader, LoadedBlock, loading_splits
-from sharkpy.execution.tables.durable import durable_dir, find_durable, publish_durably, sync_durably
-from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins
+from sharkpy.execution.tables.cached_table import (
+    CacheEntry,
+    EngineContext,
+    blocks_with_origins,
+    durable_dir,
+    find_durable,
+    publish_durably,
+    sync_durably,
+)
 from sharkpy.execution.tables.file_contents import FileContents
-from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
+from sharkpy.execution.tasks.block_rebuild import file_of_origin, origin_of, split_of
 from sharkpy.sources import staged_files
 from sharkpy.sources.folders.generations import is_folded
 from sharkpy.sources.layout import DataFile
@@ -45,14 +52,14 @@ class TableVersions:
     `changed` is called when a table's version is replaced by another one or by none.
     """
 
-    def __init__(self, parts: EngineParts, loader: BlockLoader | None, changed: Callable[[Table], None]) -> None:
+    def __init__(self, parts: EngineContext, loader: BlockLoader | None, changed: Callable[[Table], None]) -> None:
         self.parts = parts
         self._loader = loader
         self._changed = changed
         self._state_dir = str(Path(parts.catalog.state_dir, "blocks"))
         self._locations = parts.catalog.locations
         self.contents = FileContents()
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, CacheEntry] = {}
         self._lock = threading.Lock()
 
     @property
@@ -61,23 +68,23 @@ class TableVersions:
 
     # Entries
 
-    def entry(self, table: Table) -> Entry:
+    def entry(self, table: Table) -> CacheEntry:
         with self._lock:
-            return self._entries.setdefault(table.table_id, Entry(table))
+            return self._entries.setdefault(table.table_id, CacheEntry(table))
 
-    def find(self, table: Table) -> Entry | None:
+    def find(self, table: Table) -> CacheEntry | None:
         return self._entries.get(table.table_id)
 
-    def take_out(self, table: Table) -> Entry:
+    def take_out(self, table: Table) -> CacheEntry:
         with self._lock:
-            return self._entries.pop(table.table_id, None) or Entry(table)
+            return self._entries.pop(table.table_id, None) or CacheEntry(table)
 
-    def all(self) -> list[Entry]:
+    def all(self) -> list[CacheEntry]:
         return list(self._entries.values())
 
     # Following the files
 
-    def restore(self, entry: Entry, files: Sequence[DataFile]) -> None:
+    def restore(self, entry: CacheEntry, files: Sequence[DataFile]) -> None:
         """Restore the blocks that an earlier session stored for these files. Damaged ones are rebuilt."""
         directory = durable_dir(self._state_dir, entry.table)
         if directory is None or (version := find_durable(entry, directory, self._locations)) is None:
@@ -85,23 +92,23 @@ class TableVersions:
         damaged = {block.origins for block in version.damaged}
         handles = self.store.restore(version.blocks)
         entry.version = dataclasses.replace(version.with_blocks(handles), damaged=())
-        entry.kept = None if damaged else _identity(entry.version)
+        entry.durable_blocks = None if damaged else _identity(entry.version)
         self._note_recipes(entry.table, entry.version)
         present = set(files)
         self.store.enforce_limit()
         if damaged:
             self._replace(entry, entry.version, {origins for origins in damaged if _files(origins) <= present})
 
-    def refresh(self, entry: Entry, files: tuple[DataFile, ...]) -> bool:
+    def refresh(self, entry: CacheEntry, files: tuple[DataFile, ...]) -> bool:
         """Load new `files`, keep the blocks of known ones, drop the rest. Return True if the version changed."""
         if entry.version is not None and (before := entry.files) is not None and files[: len(before)] == before:
             return self._extend(entry, files)
         table, present = entry.table, set(files)
         version = entry.version or TableVersion.empty(table.schema)
-        held = {file_of(origin) for origins in version.origins for origin in origins}
+        held = {file_of_origin(origin) for origins in version.origins for origin in origins}
         gone = [block.block_id for block, origins in blocks_with_origins(version) if not _files(origins) <= present]
         kept = version.without(gone) if gone else version
-        known = {file_of(origin) for origins in kept.origins for origin in origins}
+        known = {file_of_origin(origin) for origins in kept.origins for origin in origins}
         # Files without rows have no blocks.
         known |= set(entry.files or ()) - held
         new_files = [file for file in files if file not in known]
@@ -112,11 +119,11 @@ class TableVersions:
         entry.files = files
         return is_another
 
-    def extend(self, entry: Entry, added: Sequence[DataFile]) -> bool:
+    def extend(self, entry: CacheEntry, added: Sequence[DataFile]) -> bool:
         """Load files added after the known ones; return True if the version changed."""
         return self._extend(entry, (*(entry.files or ()), *added))
 
-    def _extend(self, entry: Entry, files: tuple[DataFile, ...]) -> bool:
+    def _extend(self, entry: CacheEntry, files: tuple[DataFile, ...]) -> bool:
         """Load the files in `files` that follow the known ones."""
         version, added = entry.version or TableVersion.empty(entry.table.schema), files[len(entry.files or ()) :]
         loaded = self._blocks_of(entry, added, is_hot=self.is_hot(entry.table, added))
@@ -125,7 +132,7 @@ class TableVersions:
         entry.files = files
         return bool(loaded)
 
-    def _blocks_of(self, entry: Entry, files: Sequence[DataFile], *, is_hot: bool = False) -> list[LoadedBlock]:
+    def _blocks_of(self, entry: CacheEntry, files: Sequence[DataFile], *, is_hot: bool = False) -> list[LoadedBlock]:
         """Return the blocks of committed files in their order: those made before, and newly loaded ones."""
         made = dict[DataFile, list[LoadedBlock]]()
         for staged in list(entry.staged):
@@ -139,10 +146,10 @@ class TableVersions:
         if not made:
             return loaded
         for block in loaded:
-            made.setdefault(file_of(origin_of(block.split)), []).append(block)
+            made.setdefault(file_of_origin(origin_of(block.split)), []).append(block)
         return [block for file in files for block in made.get(file, ())]
 
-    def _replace(self, entry: Entry, version: TableVersion, bad: set[Origins]) -> None:
+    def _replace(self, entry: CacheEntry, version: TableVersion, bad: set[Origins]) -> None:
         """Publish `version` with the blocks of the origins `bad` rebuilt."""
         catalog = self.parts.catalog
         read = partial(split_of, table=entry.table, access=catalog.access_id, schema_text=catalog.schema_text)
@@ -157,7 +164,7 @@ class TableVersions:
         return loading_splits(files, table.schema, table.storage, conf, schema_text, num_threads)
 
     def load(
-        self, entry: Entry, splits: Sequence[Split], *, is_hot: bool = False, is_grouped: bool = False
+        self, entry: CacheEntry, splits: Sequence[Split], *, is_hot: bool = False, is_grouped: bool = False
     ) -> list[LoadedBlock]:
         """Load blocks of splits. Hot ones on one host stay in memory only, until they are merged."""
         directory = self.durable_folder(entry.table, is_hot=is_hot)
@@ -243,18 +250,18 @@ class TableVersions:
 
     # Publishing and dropping
 
-    def publish(self, entry: Entry, version: TableVersion, *, is_synced: bool = True) -> None:
+    def publish(self, entry: CacheEntry, version: TableVersion, *, is_synced: bool = True) -> None:
         """Publish `version` as the table's, first on disk (its durable blocks), then in memory.
 
         If not `is_synced`, `sync` must write it to the disk, which waits without the entry's lock.
         """
         directory = self.durable_dir(entry.table)
         kept = _identity(version)
-        if directory is not None and (len(kept) == len(version.blocks) or kept != entry.kept):
+        if directory is not None and (len(kept) == len(version.blocks) or kept != entry.durable_blocks):
             if entry.manifests is None or entry.manifests.directory != directory:
                 entry.manifests = VersionStore(directory, self._locations)
             published = publish_durably(version, entry.manifests, is_synced)
-            entry.kept = kept
+            entry.durable_blocks = kept
             version = dataclasses.replace(version, sequence=published.sequence)
         self._publish_here(entry, version)
 
@@ -264,7 +271,7 @@ class TableVersions:
         if directory is not None:
             sync_durably(directory)
 
-    def publish_read(self, entry: Entry, version: TableVersion, *, is_synced: bool = True) -> None:
+    def publish_read(self, entry: CacheEntry, version: TableVersion, *, is_synced: bool = True) -> None:
         """Publish a loaded version even if the disk is full."""
         try:
             self.publish(entry, version, is_synced=is_synced)
@@ -273,7 +280,7 @@ class TableVersions:
                 raise
             self._publish_here(entry, version)
 
-    def _publish_here(self, entry: Entry, version: TableVersion) -> None:
+    def _publish_here(self, entry: CacheEntry, version: TableVersion) -> None:
         old, entry.version = entry.version, version
         kept = {block.block_id for block in version.blocks}
         if old is not None:
@@ -287,15 +294,15 @@ class TableVersions:
         if engine.is_local:
             engine.recipes.note(table, version, self.store.writer())
 
-    def drop(self, entry: Entry, *, durable: bool) -> None:
+    def drop(self, entry: CacheEntry, *, durable: bool) -> None:
         for staged in list(entry.staged):
             staged.free()
         if entry.version is not None:
             self._note_recipes(entry.table, None)
             self._changed(entry.table)
             self.store.retire(entry.version.blocks, durable=durable)
-        entry.version, entry.files, entry.held, entry.seen = None, None, None, None
-        entry.newest, entry.partitions, entry.kept, entry.manifests = None, None, None, None
+        entry.version, entry.files, entry.cached_partitions, entry.known_partitions = None, None, None, None
+        entry.newest, entry.partitions, entry.durable_blocks, entry.manifests = None, None, None, None
         if entry.use is not None:
             entry.use.close()
             entry.use = None
@@ -312,7 +319,7 @@ class TableVersions:
         return None if self.parts.catalog.is_read_only else durable_dir(self._state_dir, table)
 
 
-def _loader(parts: EngineParts, splits: Sequence[Split], buckets: BucketSpec | None) -> BlockLoader:
+def _loader(parts: EngineContext, splits: Sequence[Split], buckets: BucketSpec | None) -> BlockLoader:
     """Choose the loader: RDD tasks for large data or other hosts' memory, else threads of this process."""
     files = {split.path: split.file_bytes for split in splits}
     engine = parts.engine
@@ -330,7 +337,7 @@ def _identity(version: TableVersion) -> tuple[tuple[str, Origins], ...]:
 
 
 def _files(origins: Origins) -> set[DataFile]:
-    return {file_of(origin) for origin in origins}
+    return {file_of_origin(origin) for origin in origins}
 
 
 def _in_order_of_files(version: TableVersion, table: Table, files: Sequence[DataFile]) -> TableVersion:
@@ -338,7 +345,7 @@ def _in_order_of_files(version: TableVersion, table: Table, files: Sequence[Data
     if table.is_partitioned or table.buckets:
         return version
     places = {file: place for place, file in enumerate(files)}
-    return version.in_order_of([(places[file_of(origins[0])], origins[0].start) for origins in version.origins])
+    return version.in_order_of([(places[file_of_origin(origins[0])], origins[0].start) for origins in version.origins])
 
 
 def _extended(version: TableVersion, loaded: Sequence[LoadedBlock]) -> TableVersion:

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from sharkpy.execution.tasks.buckets import BUCKET_COLUMN, HASH_COLUMN, bucket_count
 from sharkpy.execution.tasks.collectors import TaskCollectors
-from sharkpy.execution.tasks.collectors.row_window import Numbers, Window
-from sharkpy.execution.tasks.collectors.spread_keys import MOST_KEYS
+from sharkpy.execution.tasks.exchange_statistics import MOST_KEYS, Numbers, Window
 from sharkpy.execution.tasks.inputs import SPREAD_METADATA, TaskMetrics, payload_header
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, Payload, SinkContext, conform, encode_payload, windows
 from sharkpy.physical.distribution import spread_buckets

@@ -21,8 +21,8 @@ from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError, InvalidTextError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_same_host
-from sharkpy.execution.tasks.failure import as_shark_error, raised_by
-from sharkpy.execution.tasks.operator_figures import OperatorFigures
+from sharkpy.execution.tasks.error_conversion import as_shark_error, raised_by
+from sharkpy.execution.tasks.report import OperatorFigures
 from sharkpy.physical.stage_program import (
     BlockColumns,
     BroadcastColumns,
@@ -73,9 +73,9 @@ class TaskMetrics:
     read: ReadMetrics = field(default_factory=ReadMetrics)
     is_profiled: bool = False
     """True if DuckDB measures each operator, for EXPLAIN ANALYZE."""
-    blocks_beside: int = 0
+    blocks_local: int = 0
     """Number of blocks in the memory of the task's host, if there are several hosts."""
-    blocks_afar: int = 0
+    blocks_remote: int = 0
     blocks_rebuilt: int = 0
     """Number of lost or damaged blocks that the task rebuilt."""
     operators: list[OperatorFigures] = field(default_factory=list)
@@ -83,20 +83,20 @@ class TaskMetrics:
     collected: bytes = b""
     """Encoded findings of a map task's collectors."""
 
-    def below(self) -> TaskMetrics:
+    def for_subquery(self) -> TaskMetrics:
         """Return metrics for a subquery of the task, whose output is not the task's."""
         return TaskMetrics(read=self.read, is_profiled=self.is_profiled)
 
-    def take_in(self, below: TaskMetrics) -> None:
+    def add_reads(self, below: TaskMetrics) -> None:
         """Add the reads of a subquery."""
         self.rows_in += below.rows_in
-        self.blocks_beside += below.blocks_beside
-        self.blocks_afar += below.blocks_afar
+        self.blocks_local += below.blocks_local
+        self.blocks_remote += below.blocks_remote
         self.operators += below.operators
 
     def add(self, task: TaskMetrics) -> None:
         """Add the figures of a task, or of its successful attempt."""
-        self.take_in(task)
+        self.add_reads(task)
         self.read.merge(task.read)
         self.rows_out += task.rows_out
         self.blocks_rebuilt += task.blocks_rebuilt
@@ -182,7 +182,7 @@ def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relatio
                 raise InternalError(f"broadcast {exchange_id} was not sent to the task")
             return [data.broadcasts[exchange_id]]
         case GivenColumns():
-            return [_given(spec, data, metrics)]
+            return [_program_rows(spec, data, metrics)]
 
 
 @contextmanager
@@ -289,8 +289,8 @@ def _count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:
     for handle in handles:
         if handle.host:
             is_here = is_same_host(handle.host)
-            metrics.blocks_beside += is_here
-            metrics.blocks_afar += not is_here
+            metrics.blocks_local += is_here
+            metrics.blocks_remote += not is_here
 
 
 def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData) -> Relation:
@@ -316,9 +316,9 @@ def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskD
 
     groups: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
     # Damage is found before the first row if possible.
-    blocks = [_whole(open_block, handle, data) for handle in handles]
+    blocks = [_read_or_rebuild(open_block, handle, data) for handle in handles]
     size = num_read = 0
-    with contextlib.closing(_each(read, [block.num_rows for block in blocks], data.threads)) as read_tables:
+    with contextlib.closing(_read_in_parallel(read, [block.num_rows for block in blocks], data.threads)) as read_tables:
         for table in read_tables:
             groups[table.schema.remove_metadata()].append(table.replace_schema_metadata(None))
             size += decoded_bytes(blocks[num_read], table)
@@ -329,7 +329,7 @@ def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskD
     return tables if num_read == len(blocks) else [*tables, _stream_blocks(spec, handles[num_read:], data)]
 
 
-def _whole(read: Callable[[BlockHandle], _Read], handle: BlockHandle, data: TaskData) -> _Read:
+def _read_or_rebuild(read: Callable[[BlockHandle], _Read], handle: BlockHandle, data: TaskData) -> _Read:
     """Read the block. If it was lost or damaged and the task can rebuild it, read it again."""
     try:
         return read(handle)
@@ -344,7 +344,7 @@ def _rebuild_for(error: CorruptionError, handle: BlockHandle, data: TaskData) ->
         raise error
 
 
-def _each(read: Callable[[int], pa.Table], rows: Sequence[int], threads: int) -> Generator[pa.Table]:
+def _read_in_parallel(read: Callable[[int], pa.Table], rows: Sequence[int], threads: int) -> Generator[pa.Table]:
     """Yield the table of each block, reading several large ones at once. `rows` has each block's number of rows."""
     places = range(len(rows))
     if threads == 1 or sum(rows) < _LARGE_ROWS:
@@ -367,7 +367,7 @@ def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: Tas
 
     def batches() -> Iterator[pa.RecordBatch]:
         for handle in handles:
-            yield from _whole(read, handle, data).to_batches()
+            yield from _read_or_rebuild(read, handle, data).to_batches()
 
     return BatchStream(schema, batches)
 
@@ -407,12 +407,12 @@ def _files(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics, dat
     stream = _read_splits(spec, splits, metrics, data.threads)
     if data.statement is not None:
         # DuckDB's own threads pull the rows, and making them may wait for a store or process, or take long.
-        stream = BatchStream(stream.schema, partial(_under, data.statement, stream))
+        stream = BatchStream(stream.schema, partial(_cancellable_batches, data.statement, stream))
     query = parquet_query(spec, splits)
     return stream if query is None else ParquetScan(query, stream, note_read)
 
 
-def _under(statement: Cancellation, stream: BatchStream) -> Iterator[pa.RecordBatch]:
+def _cancellable_batches(statement: Cancellation, stream: BatchStream) -> Iterator[pa.RecordBatch]:
     return statement.steps(stream.batches())
 
 
@@ -438,7 +438,7 @@ def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetric
     return BatchStream(schema, batches)
 
 
-def _given(spec: GivenColumns, data: TaskData, metrics: TaskMetrics) -> BatchStream:
+def _program_rows(spec: GivenColumns, data: TaskData, metrics: TaskMetrics) -> BatchStream:
     """Stream the rows of a Python program, which can be read once. Reading ends with the statement."""
     schema = arrow_schema(spec.schema)
 

@@ -1,20 +1,34 @@
-"""Sinks of a task's batches: payloads for an exchange or the driver, blocks of the store, files (see `new_files`)."""
+"""Sinks of a task's batches: payloads for an exchange or the driver, blocks of the store, new data files.
+
+Each file is written on this machine and gets its name when it is complete.
+"""
 
 from __future__ import annotations
 
+import functools
+import itertools
+import os
 import struct
-from collections.abc import Iterable, Iterator
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sharkpy.execution.tasks.new_files import write_file
+from sharkpy.base import uri
 from sharkpy.execution.tasks.report import BlockResult, FileResult
-from sharkpy.execution.tasks.row_checksum import row_checksum
 from sharkpy.physical.sinks import BlockSink, FileSink
+from sharkpy.sources.file_errors import io_error
 from sharkpy.values.nested_arrow import cast_column
-from sharkpy.values.types import Schema
+from sharkpy.values.types import Schema, arrow_schema
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from sharkpy.sources.storage.store import Store
 
 PAYLOAD_BYTES = 64 << 20
 """Arrow bytes gathered before payloads are made; bounds a task's memory and a payload's size."""
@@ -124,3 +138,131 @@ def _named(table: pa.Table, schema: Schema) -> pa.Table:
 def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, context: SinkContext) -> Iterator[FileResult]:
     """Write rows to one file, or to several remote ones. A task without rows writes none."""
     yield from write_file(batches, sink, f"{sink.stem}-{context.partition:05d}", context.temp_dir)
+
+
+Rows = Iterator[pa.RecordBatch]
+MOST_BYTES = 1 << 30
+"""Arrow bytes above which rows go to another remote file, so that a task needs disk space for only one."""
+
+
+def write_file(
+    batches: Iterable[pa.RecordBatch], sink: FileSink, name: str, temp_dir: str = ""
+) -> Iterator[FileResult]:
+    """Write rows to the file `name`, or to several remote ones. Without rows, no file is written.
+
+    The folder exists while the statement runs; a task that outlives it must not recreate it. Remote files are written
+    in `temp_dir` first (default: the system's), and have distinct names in each attempt.
+    """
+    from sharkpy.sources.formats import file_suffix
+
+    schema = arrow_schema(sink.schema)
+    filled = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches if batch.num_rows)
+    first = next(filled, None)
+    suffix = file_suffix(sink.format, sink.properties)
+    if first is None:
+        return
+    if uri.is_remote(sink.directory):
+        yield from _put_files(first, filled, sink, f"{name}-{uuid.uuid4().hex}", suffix, temp_dir)
+    else:
+        yield _local_file(itertools.chain([first], filled), sink, name, suffix)
+
+
+def _local_file(rows: Rows, sink: FileSink, name: str, suffix: str) -> FileResult:
+    folder = Path(sink.directory)
+    path = folder / f"{name}{suffix}"
+    # A distinct name for each attempt, as two of them may run at once.
+    attempt = folder / f".{name}-{uuid.uuid4().hex}{suffix}"
+    try:
+        num_rows = _write(rows, sink, attempt, lambda: attempt.replace(path))
+    except BaseException:
+        attempt.unlink(missing_ok=True)
+        raise
+    return FileResult(str(path), num_rows, path.stat().st_size)
+
+
+def _put_files(
+    first: pa.RecordBatch, rest: Rows, sink: FileSink, name: str, suffix: str, temp_dir: str
+) -> Iterator[FileResult]:
+    """Upload the rows as one or more objects. Only one of them is on this machine's disk at a time."""
+    from sharkpy.sources.open_files import store_for_access
+
+    store = store_for_access(sink.directory, sink.access)
+    number = 0
+    following: pa.RecordBatch | None = first
+    while following is not None:
+        path = uri.join(sink.directory, f"{name}-{number:04d}{suffix}")
+        yield _put_file(_up_to(MOST_BYTES, following, rest), sink, path, store, temp_dir)
+        number, following = number + 1, next(rest, None)
+
+
+def _put_file(rows: Rows, sink: FileSink, path: str, store: Store, temp_dir: str) -> FileResult:
+    try:
+        with tempfile.TemporaryDirectory(prefix=f"sharkpy-{os.getpid()}-", dir=temp_dir or None) as folder:
+            attempt = Path(folder, uri.name_of(path))
+            num_rows = _write(rows, sink, attempt, lambda: None)
+            with open(attempt, "rb") as file:
+                facts = store.put(path, file)
+    except OSError as error:
+        raise io_error(error, temp_dir) from None
+    return FileResult(path, num_rows, facts.size_bytes, facts.modified_ns, facts.tag)
+
+
+def _write(rows: Rows, sink: FileSink, attempt: Path, place: Callable[[], object]) -> int:
+    """Write a file under a temporary name, call `place`, and return the number of rows."""
+    from sharkpy.sources.formats import source
+    from sharkpy.sources.new_files import rows_cache
+    from sharkpy.sources.parquet import ParquetSource
+
+    writer, kept = source(sink.format), rows_cache(sink.directory)
+    file = None if kept is None else kept.begin_file()
+    try:
+        if file is not None and isinstance(writer, ParquetSource):
+            num_rows = writer.write(rows, sink.schema, sink.properties, str(attempt), file.add)
+            file.end(attempt)
+        else:
+            num_rows = writer.write(rows, sink.schema, sink.properties, str(attempt))
+        place()
+    except BaseException:
+        if file is not None:
+            file.drop()
+        raise
+    return num_rows
+
+
+def _up_to(most_bytes: int, first: pa.RecordBatch, rest: Rows) -> Rows:
+    """Yield `first` and further batches until they have `most_bytes`."""
+    size = 0
+    batch: pa.RecordBatch | None = first
+    while batch is not None:
+        yield batch
+        size += batch.get_total_buffer_size()
+        batch = next(rest, None) if size < most_bytes else None
+
+
+_MODULUS = 1 << 64
+
+
+def row_checksum(rows: pa.Table) -> int:
+    """Return the sum of the rows' hashes: equal for equal rows in any order, and additive over tables."""
+    if not rows.num_rows:
+        return 0
+    columns = [f"c{index}" for index in range(rows.num_columns)]
+    cursor = _database().cursor()
+    try:
+        cursor.register("checked", rows.rename_columns(columns))
+        ((total,),) = cursor.execute(f"SELECT sum(hash({', '.join(columns)})) FROM checked").fetchall()
+    finally:
+        cursor.close()
+    return int(total) % _MODULUS
+
+
+def total_checksum(checksums: list[int]) -> int:
+    """Return the checksum of several tables together."""
+    return sum(checksums) % _MODULUS
+
+
+@functools.cache
+def _database() -> DuckDBPyConnection:
+    import duckdb
+
+    return duckdb.connect(config={"threads": 1})

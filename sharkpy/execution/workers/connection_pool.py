@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,13 +18,12 @@ from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.settings import VALUE_BYTES
 from sharkpy.columnar.host import machine_memory
 from sharkpy.execution.workers.memory_shares import MemoryShares
-from sharkpy.execution.workers.shipping import EXPECTED, check_worker
+from sharkpy.execution.workers.worker_environment import EXPECTED, check_worker
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from sharkpy.udf.calling_connection import CallingConnection
-
 
 _log = logging.getLogger(__name__)
 _DECODED_SHARE = 4
@@ -318,3 +317,49 @@ def _close_ended() -> None:
     """Close the pools of ended sessions, whose folders are gone. Workers outlive the sessions of their SparkContext."""
     for settings in [one for one in _pools if one.temp_directory and not Path(one.temp_directory).parent.is_dir()]:
         _pools.pop(settings).close()
+
+
+_AGAIN_SECONDS = 0.05
+_TIMES = 200
+
+
+class QueryConnections:
+    """Connections held by one query, which can be interrupted separately."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Condition(threading.Lock())
+        self._held: list[DuckDBPyConnection] = []
+        self._is_interrupted = False
+
+    @contextmanager
+    def borrowed(self, pool: ConnectionPool, statement: Cancellation) -> Iterator[DuckDBPyConnection]:
+        with pool.borrow(statement) as connection:
+            with self._lock:
+                self._held.append(connection)
+            try:
+                yield connection
+            finally:
+                with self._lock:
+                    self._held.remove(connection)
+                    self._lock.notify_all()
+
+    def interrupt(self) -> None:
+        """Interrupt the connections until none is held; DuckDB forgets an interrupt between two queries."""
+        with self._lock:
+            if self._is_interrupted or not self._held:
+                return
+            self._is_interrupted = True
+        threading.Thread(target=self._interrupt, name="sharkpy-interrupt", daemon=True).start()
+
+    def _interrupt(self) -> None:
+        import duckdb
+
+        with self._lock:
+            for _ in range(_TIMES):
+                for connection in self._held:
+                    with suppress(duckdb.Error):  # Closed with its session, while its result was abandoned.
+                        connection.interrupt()
+                if not self._held:
+                    break
+                self._lock.wait(_AGAIN_SECONDS)
+            self._is_interrupted = False

@@ -13,7 +13,7 @@ import os
 import sys
 
 from sharkpy.base.errors import ConfigurationError
-from sharkpy.execution.workers.shipping import EXPECTED, check_worker, misfit_line
+from sharkpy.execution.workers.worker_environment import EXPECTED, check_worker, problem_line
 
 
 class YoungCollector:
@@ -44,7 +44,7 @@ def _check(expected: str) -> None:
     try:
         check_worker(expected)
     except ConfigurationError as error:
-        sys.exit(misfit_line(error))
+        sys.exit(problem_line(error))
 
 
 if __name__ == "__main__":

@@ -21,17 +21,15 @@ from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CorruptionError, InternalError, SharkError
 from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.host import is_same_host
-from sharkpy.execution.tasks.failure import as_shark_error
-from sharkpy.execution.tasks.in_place import InPlaceRebuild
+from sharkpy.execution.tasks.block_rebuild import RebuildInTask
+from sharkpy.execution.tasks.error_conversion import as_shark_error
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData, TaskMetrics, payload_exchange, payload_order
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task, task_batches
-from sharkpy.execution.workers.broadcast import BroadcastSource, load_broadcast
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings, process_pool
-from sharkpy.execution.workers.frame_files import FrameBuffer, send_frame
-from sharkpy.execution.workers.stop_file import ending_with_job
-from sharkpy.execution.workers.task_error import TaskError, is_heard
+from sharkpy.execution.workers.frames import BroadcastSource, FrameBuffer, load_broadcast, send_frame
+from sharkpy.execution.workers.task_failure import TaskError, ending_with_job, receives_reports
 from sharkpy.physical.stage_program import GivenColumns, StageProgram, TaskInput
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess
 from sharkpy.sources.storage.fetched_files import FETCHED
@@ -100,7 +98,7 @@ class StageTask:
         except Exception as failure:  # noqa: BLE001 - the driver gets any error
             error = as_shark_error(failure)
             self._drop_damaged(partition, error)
-            if not is_heard(self.run_id):
+            if not receives_reports(self.run_id):
                 # Without its output, rows would be missing in another stage.
                 raise TaskError(error) from None
         seconds = time.perf_counter() - start
@@ -178,9 +176,9 @@ class StageTask:
             number=partition,
         )
 
-    def _rebuild(self, metrics: TaskMetrics) -> InPlaceRebuild | None:
+    def _rebuild(self, metrics: TaskMetrics) -> RebuildInTask | None:
         folder = self.settings.recipes_dir
-        return InPlaceRebuild(folder, self.settings.force_encoding, metrics) if folder else None
+        return RebuildInTask(folder, self.settings.force_encoding, metrics) if folder else None
 
 
 def _load_part(parts: tuple[bytes, ...], partition: int) -> TaskInput:
@@ -230,7 +228,7 @@ def _report(
         tuple(metrics.operators),
         metrics.collected,
         cpu_seconds=metrics.cpu_seconds,
-        blocks_beside=metrics.blocks_beside,
-        blocks_afar=metrics.blocks_afar,
+        blocks_local=metrics.blocks_local,
+        blocks_remote=metrics.blocks_remote,
         blocks_rebuilt=metrics.blocks_rebuilt,
     )

@@ -13,10 +13,10 @@ import pyarrow as pa
 from sharkpy.base.errors import InternalError
 from sharkpy.columnar.block_cache import open_block
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.execution.stages.block_pass import deal_blocks
+from sharkpy.execution.stages.function_jobs import deal_blocks
 from sharkpy.execution.tasks.matrix_blocks import matrix_of
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, block_tables
-from sharkpy.execution.workers.stop_file import ending_with_job
+from sharkpy.execution.workers.task_failure import ending_with_job
 from sharkpy.ml.features.block_reader import BlockReader
 from sharkpy.ml.features.feature_plan import FeaturePlan, feature_plan
 from sharkpy.ml.features.stored_blocks import StoredBlocks, feature_layout

@@ -15,8 +15,8 @@ from sharkpy.base import settings
 from sharkpy.base.errors import BlocksReplacedError, CorruptionError, DataError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.queries.write_plan import write_blocks
-from sharkpy.execution.stages.block_pass import BlockPasses
+from sharkpy.execution.queries.write_query import write_blocks
+from sharkpy.execution.stages.function_jobs import BlockPasses
 from sharkpy.ml.features.block_reader import BlockReader, read_matrix
 from sharkpy.ml.features.column_aggregates import check_finite, column_means
 from sharkpy.ml.features.feature_blocks import Kernel

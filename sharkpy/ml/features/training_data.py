@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import DataError
-from sharkpy.execution.newest_session import newest_session
-from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.engine_session import newest_session
+from sharkpy.execution.queries.plan_query import bind_text
 from sharkpy.ml.features.feature_blocks import FeatureBlocks
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.missing_values import check_policy

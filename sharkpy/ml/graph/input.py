@@ -12,8 +12,8 @@ import pyarrow as pa
 from sharkpy.base import settings
 from sharkpy.base.errors import ColumnNotFoundError, DataError, did_you_mean
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.execution.newest_session import newest_session
-from sharkpy.execution.queries.write_plan import write_blocks
+from sharkpy.execution.engine_session import newest_session
+from sharkpy.execution.queries.write_query import write_blocks
 from sharkpy.ml.graph import ids as vertex_ids
 from sharkpy.ml.graph.ids import Ids
 from sharkpy.ml.graph.pieces import VALUE, Piece, Role, checked_columns

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sharkpy.execution.newest_session import newest_session
+from sharkpy.execution.engine_session import newest_session
 from sharkpy.ml.graph import ids as vertex_ids
 from sharkpy.ml.graph.graph import Graph
 from sharkpy.ml.graph.superstep import PartitionState

@@ -166,7 +166,7 @@ class RddWorkspace:
         near: Sequence[Handle] = (),
         is_durable: bool = False,
     ) -> list[TaskResult]:
-        from sharkpy.execution.stages.function_job import run_functions
+        from sharkpy.execution.stages.function_jobs import run_functions
 
         store = self.engine.store
         prefix = f"{self._name}-{uuid.uuid4().hex[:8]}-"

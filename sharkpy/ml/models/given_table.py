@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base import settings
 from sharkpy.columnar.statistics_table import ColumnTable, StatisticsTable
 from sharkpy.columnar.version import TableVersion
-from sharkpy.execution.newest_session import newest_session
+from sharkpy.execution.engine_session import newest_session
 from sharkpy.ml.models.predictor import is_table
 from sharkpy.physical.statistics_answers import scan_below
 

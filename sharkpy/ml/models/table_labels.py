@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError
-from sharkpy.execution.newest_session import newest_session
+from sharkpy.execution.engine_session import newest_session
 from sharkpy.ml.features.training_data import NamedTable
 from sharkpy.ml.models.class_labels import MAX_CLASSES, check_number
 from sharkpy.ml.models.predictor import is_table

@@ -15,7 +15,7 @@ from sharkpy.base.cancellation import Cancellation, check_cancelled, current_can
 from sharkpy.base.errors import BlocksReplacedError, CorruptionError, SharkError, WorkersLostError
 from sharkpy.execution.spark.jobs import SparkJobs, java_exception, java_messages
 from sharkpy.execution.stages.query_run import new_group
-from sharkpy.execution.workers.task_error import carried_error, quoted_error
+from sharkpy.execution.workers.task_failure import pickled_error, traceback_error
 
 if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
@@ -100,7 +100,7 @@ def _failure(sources: Collection[QuerySource], error: Exception) -> SharkError |
         return None
     jobs: SparkJobs = _session(sources).engine.jobs
     said = java_messages(java) if java is not None else []
-    return carried_error(said) or quoted_error(said) or jobs.failure(error)
+    return pickled_error(said) or traceback_error(said) or jobs.failure(error)
 
 
 def _is_mended(sources: Collection[QuerySource], error: SharkError) -> bool:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from sharkpy.base import settings
 from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import BucketSpec, Table, TableKind
-from sharkpy.execution.commands.bucketed_query import bucketed_query
 from sharkpy.execution.commands.storage import stored_query, stored_schema
-from sharkpy.execution.queries.write_plan import write_blocks
-from sharkpy.execution.tasks.row_buckets import bucketing
+from sharkpy.execution.queries.write_query import bucketed_query, write_blocks
+from sharkpy.execution.tasks.buckets import bucketing
 from sharkpy.ml.rdd.key_buckets import plan_in_buckets
 from sharkpy.physical.sinks import BlockSink
 from sharkpy.plan.expr import ColumnRef

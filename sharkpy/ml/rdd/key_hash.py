@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import TypeMismatchError
 from sharkpy.catalog.model import BucketSpec
-from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.execution.tasks.buckets import RowBuckets
 from sharkpy.values.types import DataType, Field, Schema, to_arrow
 
 _BATCH = 10_000

@@ -10,7 +10,7 @@ from pyspark import StorageLevel
 from pyspark.core.rdd import Partitioner
 
 from sharkpy.base.errors import BindError, UnsupportedError
-from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import bind_text
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.ml.rdd.query_rdd import FusedRDD, SourceBase
 from sharkpy.ml.rdd.query_source import QuerySource

@@ -11,7 +11,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from sharkpy.base.errors import ExecutionError, SharkError
-from sharkpy.execution.workers.task_error import EXTERNAL, TaskError
+from sharkpy.execution.workers.task_failure import EXTERNAL, TaskError
 
 Elements = Callable[[int, Iterable[Any]], Iterable[Any]]
 """Function from a partition's number and its input to its elements."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.errors import DataError, ParameterError
 from sharkpy.execution.stages.query_run import new_group
-from sharkpy.execution.tasks.failure import as_shark_error, raised_by
+from sharkpy.execution.tasks.error_conversion import as_shark_error, raised_by
 from sharkpy.ml.tables.declared_columns import DeclaredColumns
 from sharkpy.ml.tables.fit_columns import AN_RDD, schema_of
 from sharkpy.ml.tables.python_rows import PythonRows, inferred_schema

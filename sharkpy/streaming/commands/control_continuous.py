@@ -10,8 +10,8 @@ from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, Trigge
 from sharkpy.catalog.model import VIEW_DATABASE, Table
 from sharkpy.catalog.stream_kinds import sink_kind
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
+from sharkpy.execution.commands.row_changes import without_rows
 from sharkpy.execution.commands.tables import release_dropped
-from sharkpy.execution.commands.truncate import without_rows
 from sharkpy.plan.commands import (
     AlterContinuous,
     ContinuousAction,

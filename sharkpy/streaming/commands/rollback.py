@@ -7,8 +7,7 @@ from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.epoch_store import RetainedEpoch
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
-from sharkpy.execution.commands.writes.publish import StagedWrite
-from sharkpy.execution.commands.writes.staging import folder_at
+from sharkpy.execution.commands.writes.staged_write import StagedWrite, folder_at
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.plan.commands import RollbackContinuous
 from sharkpy.streaming.commands.control_continuous import check_own_rows, query_of, table_of_rows

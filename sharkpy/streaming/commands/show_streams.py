@@ -14,7 +14,7 @@ from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.stream_kinds import KINDS
 from sharkpy.catalog.system_tables import SYSTEM_DATABASE, SystemTable
 from sharkpy.execution.commands.command_result import CommandResult, table_of
-from sharkpy.execution.commands.stream_facts import current_source
+from sharkpy.execution.commands.table_facts import current_source
 from sharkpy.plan.commands import ShowContinuousTables, ShowEpochs, ShowStreams
 from sharkpy.streaming.commands.control_continuous import query_of
 from sharkpy.streaming.scheduler import StreamSession

@@ -10,7 +10,7 @@ from sharkpy.base.errors import BindError, ColumnNotFoundError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.catalog.names import qualified
 from sharkpy.execution.commands.storage import stored_schema
-from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import bind_text
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.ml.rdd.rows import Row, rows_of, text_of
 from sharkpy.plan.commands import CreateContinuousSink, CreateContinuousTable

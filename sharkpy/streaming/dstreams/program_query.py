@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from sharkpy.base.errors import BindError
-from sharkpy.execution.commands.user_functions import keep_function
-from sharkpy.execution.queries.bind_text import substituted
+from sharkpy.execution.commands.user_functions import store_function
+from sharkpy.execution.queries.plan_query import substituted
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind
 from sharkpy.udf.user.declare import Declared
@@ -72,7 +72,7 @@ class ProgramQuery:
         for number, name in enumerate(dict.fromkeys(_NAMES.findall(self.text)), 1):
             permanent = f"{table}{_SEPARATOR}{number}"
             function = intern(user_function(permanent, self.functions[name]))
-            keep_function(f"{database}.{permanent}", function, session, replace=True)
+            store_function(f"{database}.{permanent}", function, session, replace=True)
             kept[name] = f"`{database}`.`{permanent}`"
         return _NAMES.sub(lambda found: kept[found[0]], self.text)
 

@@ -13,9 +13,8 @@ from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableChangedError
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.storage import check_storage, epoch_format
-from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
-from sharkpy.execution.queries.write_plan import write_files
+from sharkpy.execution.commands.writes.staged_write import QuietWrite, discard_staging, new_staging
+from sharkpy.execution.queries.write_query import write_files
 from sharkpy.physical.sinks import FileSink
 from sharkpy.sources import layout, staged_files
 from sharkpy.sources.file_errors import io_error

@@ -12,7 +12,7 @@ from sharkpy.base.time_zone import zone_name
 from sharkpy.catalog.kafka_options import RAW, TOPIC, ZONE, paths_in
 from sharkpy.catalog.model import StorageFormat, StreamSource
 from sharkpy.execution.commands.storage import epoch_format, stored_schema
-from sharkpy.execution.commands.writes.publish import QuietWrite
+from sharkpy.execution.commands.writes.staged_write import QuietWrite
 from sharkpy.sources.kafka.encode import VALUE, RecordEncoder, check_value_format, value_columns
 from sharkpy.sources.kafka.producer import CommitMark, MarkedProducer
 from sharkpy.sources.kafka.records import text_or_bytes

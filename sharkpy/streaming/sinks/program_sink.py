@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import ExecutionError, UnsupportedError
 from sharkpy.catalog.stream_kinds import TO_PROGRAM, sink_kind
-from sharkpy.execution.commands.writes.publish import QuietWrite
+from sharkpy.execution.commands.writes.staged_write import QuietWrite
 from sharkpy.streaming.sinks.sink import SinkType, rows_of
 from sharkpy.values.types import arrow_schema
 

@@ -12,8 +12,8 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import SharkError, UnsupportedError
 from sharkpy.catalog.stream_store import StreamFile
-from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.queries.write_plan import write_files
+from sharkpy.execution.commands.writes.staged_write import QuietWrite
+from sharkpy.execution.queries.write_query import write_files
 from sharkpy.physical.sinks import FileSink
 from sharkpy.sources.open_files import store_for_access
 from sharkpy.sources.parallel_requests import parallel_map

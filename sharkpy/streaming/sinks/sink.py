@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from sharkpy.base import uri
 from sharkpy.base.errors import BlocksReplacedError
 from sharkpy.execution.commands.insert import BadRows, added_rows, stage_bad_rows, stage_uncounted
-from sharkpy.execution.commands.writes.publish import QuietWrite, StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.staged_write import QuietWrite, StagedWrite, discarding, publish
 from sharkpy.execution.queries.plan_query import plan_stage
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.tasks.sinks import conform

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sharkpy.base.java import find_java
-from sharkpy.execution.spark.gateway import pyspark_home
+from sharkpy.execution.spark.jvm_process import pyspark_home
 
 JARS = pyspark_home() / "jars"
 

@@ -1,20 +1,27 @@
-"""Local folders that belong to no table, for INSERT OVERWRITE DIRECTORY and EXPORT."""
+"""Folders that belong to no table, local or remote, for INSERT OVERWRITE DIRECTORY and EXPORT."""
 
 from __future__ import annotations
 
+import logging
 import shutil
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sharkpy.base.errors import BindError, SourceError
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import BindError, SharkError, SourceError
 from sharkpy.catalog.table_folders import TableFolders
-from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
+from sharkpy.execution.commands.writes.staged_write import QuietWrite, discard_staging, new_staging
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import staged_files
+from sharkpy.sources.copied_files import FolderWrite, PlacedFiles
 from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.folders.table_folder import TableFolder, table_folder
+from sharkpy.sources.layout import DataFile
 from sharkpy.sources.plain_folders import swap
+from sharkpy.sources.remote_files import has_files, is_file
 
 ACTION = "INSERT OVERWRITE DIRECTORY"
 
@@ -80,3 +87,121 @@ def _check_target(target: Path, session: EngineSession) -> None:
         raise BindError(message, hint="name another folder, or INSERT OVERWRITE the table", sqlstate="42809")
     if target.exists() and not target.is_dir():
         raise SourceError(f'"{target}" is a file, not a folder', sqlstate="58030")
+
+
+_log = logging.getLogger(__name__)
+_EXISTS = "42710"
+
+
+@dataclass(slots=True)
+class RemoteDirectory(QuietWrite):
+    """Write that copies files into a remote folder (see `FolderWrite`).
+
+    `copies` returns the files with their names in the folder. If `replaces`, files that were there are removed. `last`
+    is the name and text of a file that is written after the others are in place.
+    """
+
+    write: FolderWrite
+    session: EngineSession
+    replaces: bool
+    copies: Callable[[], Sequence[tuple[DataFile, str]]] = tuple
+    last: tuple[str, str] | None = None
+    rows: str = ""
+    """Folder in which tasks stage their files."""
+    placed: PlacedFiles | None = None
+    is_copied: bool = False
+    is_discarded: bool = False
+
+    @classmethod
+    def begin(cls, path: str, action: str, session: EngineSession, *, replaces: bool) -> RemoteDirectory:
+        """Check the folder and begin the write.
+
+        Raise NotAllowedError if the session's statements may not name it, BindError 42710 if it has files and
+        `replaces` is False.
+        """
+        target = path.rstrip("/")
+        access_id = session.catalog.named_access_id(target)
+        session.restrictions.gate.require_below(target)
+        _check_remote_target(target, action, session)
+        write = FolderWrite.begin(target, access_id)
+        if is_file(target, access_id):
+            raise SourceError(f'"{target}" is a file, not a folder', sqlstate="58030")
+        session.catalog.clear_garbage(target)
+        if not replaces and has_files(target, access_id):
+            raise BindError(f'folder "{target}" is not empty', sqlstate=_EXISTS)
+        if _is_settled(target, session):
+            session.catalog.unfinished.begin(write.staging)
+        return cls(write, session, replaces)
+
+    def stage_rows(self) -> str:
+        """Make the folder in which tasks stage the files to be copied."""
+        home = self._home
+        self.rows = home.new_staging()
+        self.copies = lambda: [(file, uri.name_of(file.path)) for file in home.staged_files(self.rows)]
+        return home.make_staging(self.rows)
+
+    @property
+    def _home(self) -> TableFolder:
+        return table_folder(self.write.staging, self.session.catalog.named_access_id)
+
+    def prepare(self) -> None:
+        self.is_copied = True
+        self.write.copy(self.copies())
+
+    def place(self) -> None:
+        self.placed = self.write.place(replaces=self.replaces, last=self.last)
+
+    def take_back(self) -> None:
+        self.placed = None
+
+    def clean(self) -> None:
+        if self.placed is None:
+            return
+        try:
+            self.write.finish(self.placed)
+        except SharkError as error:
+            what = "the last file is not" if self.last is not None else "some of the old files could not be deleted"
+            message = f'the new files are in "{self.write.target}", and {what}: {error.message}'
+            raise SourceError(message, hint="run the statement again") from error
+
+    def discard(self) -> None:
+        if self.is_discarded:
+            return
+        self.is_discarded = True
+        try:
+            # This also runs after a cancellation.
+            with Cancellation().active():
+                if self.placed is None and self.is_copied:
+                    self.write.undo()
+                if self.rows:
+                    self._home.discard_staging(self.rows)
+                self.write.remove_staged()
+        except SharkError as error:
+            # The write stays noted. If this process is killed, the next start tries again.
+            _log.warning(
+                'what was to be written in "%s" could not be removed: %s', uri.redacted(self.write.target), error
+            )
+            return
+        self.session.catalog.unfinished.end(self.write.staging)
+
+
+def _is_settled(target: str, session: EngineSession) -> bool:
+    """Whether the next start cleans up after a kill.
+
+    It uses the keys of the engine's owner, which are not used for locations that a restricted session chose with its
+    own keys.
+    """
+    restrictions = session.restrictions
+    is_restricted = restrictions.folders is not None or restrictions.guards_settings
+    return not is_restricted or restrictions.opens(target)
+
+
+def _check_remote_target(target: str, action: str, session: EngineSession) -> None:
+    """Check the target, whose content will be deleted: it is not a whole bucket, and holds or belongs to no table."""
+    if not uri.name_of(target):
+        raise BindError(f'{action} would replace all of "{target}"', hint="name a folder in it", sqlstate="42809")
+    folders = TableFolders(session.catalog)
+    folders.require_no_others(target, action)
+    if (owner := folders.owner_at(target)) is not None:
+        message = f'{action} would delete files of {owner.owner}: "{target}" belongs to it'
+        raise BindError(message, hint="name another folder, or INSERT OVERWRITE the table", sqlstate="42809")

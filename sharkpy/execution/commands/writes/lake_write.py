@@ -16,11 +16,10 @@ from sharkpy.base.settings import MAX_TASK_PARTITIONS
 from sharkpy.catalog.hive_partition import partition_texts
 from sharkpy.catalog.lake_tables import NewFile, PartitionField, Replaced
 from sharkpy.execution.commands.storage import stored_query, used_ids
-from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
-from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
+from sharkpy.execution.commands.writes.staged_write import QuietWrite, discard_staging, new_staging
+from sharkpy.execution.commands.writes.table_files import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.queries.write_plan import write_files
+from sharkpy.execution.queries.write_query import write_files
 from sharkpy.physical.sinks import FileSink
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey, string_literal
 from sharkpy.plan.logical import LogicalPlan, Project, Sort, Step

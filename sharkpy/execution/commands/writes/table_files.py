@@ -1,29 +1,45 @@
-"""Files of a table that is not partitioned."""
+"""Writes of a table that is not partitioned: files, or blocks if it has no files.
+
+Files of a table that other engines write too are placed directly in its folder. Blocks of new files of a table in
+memory are made by the write.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, SharkError, UnsupportedError
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.catalog.unfinished_writes import FileSyncs
-from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, make_blocks, will_load
-from sharkpy.execution.commands.writes.plain_write import PlainWrite, plain_write
-from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, table_staging, take_back, while_known
+from sharkpy.execution.commands.writes.staged_write import (
+    QuietWrite,
+    discard_staging,
+    folder_at,
+    reporting_dropped_table,
+    table_staging,
+    take_back,
+)
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.staged_blocks import StagedBlocks
 from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.table_folder import home_of
 from sharkpy.sources.new_files import WrittenRowsCache
+from sharkpy.sources.open_files import store_for_access
+from sharkpy.sources.plain_folders import PlainFiles, PlainObjects
 from sharkpy.sources.remote_files import is_file
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.handle import BlockHandle
+    from sharkpy.columnar.statistics_table import PackedStatistics
 
 
 def target_folder(table: Table, session: EngineSession, *, overwrite: bool = False) -> str:
@@ -110,7 +126,7 @@ class TableFiles(QuietWrite):
         self.syncing = syncs.begin(partial(folder_at(self.location, self.session).sync_staged, self.staging))
 
     def prepare(self) -> None:
-        with while_known(self.table, self.session):
+        with reporting_dropped_table(self.table, self.session):
             is_far = uri.is_remote(self.location)
             if self.blocks is None and not self.overwrite and not is_far and will_load(self.table, self.session):
                 self.blocks = self.session.table_cache.stage(self.table)
@@ -130,9 +146,9 @@ class TableFiles(QuietWrite):
         if newest is None:
             self.placed = folder_at(self.location, self.session).place(self.staging, self.overwrite)
         else:
-            self.placed = self._place_behind(newest)
+            self.placed = self._place_after(newest)
 
-    def _place_behind(self, newest: int) -> Placed | None:
+    def _place_after(self, newest: int) -> Placed | None:
         """Add the files as a new generation, which the catalog's commit makes visible."""
         folder = folder_at(self.location, self.session)
         if not self.overwrite and not folder.staged_files(self.staging):
@@ -176,3 +192,88 @@ class TableFiles(QuietWrite):
         if self.rows is not None:
             self.rows.forget()
         discard_staging(self.staging, self.session)
+
+
+class PlainWrite(Protocol):
+    """Publication of staged files as a folder's new content, or in addition to it."""
+
+    def place(self) -> None: ...
+
+    def take_back(self) -> None: ...
+
+    def clean(self) -> None:
+        """Remove the replaced files after all targets of the statement are in place."""
+
+
+def plain_write(staging: str, location: str, overwrite: bool, session: EngineSession) -> PlainWrite:
+    """Return the write of the staged files into a location that is local or remote like the staging folder."""
+    if not uri.is_remote(location):
+        return PlainFiles(staging, local_path(location), overwrite)
+    store = store_for_access(location, session.catalog.access_id(location))
+    staged = partial(folder_at(home_of(staging), session).staged_files, staging)
+    return PlainObjects(staged, location, overwrite, store)
+
+
+@dataclass(slots=True)
+class TableBlocks(QuietWrite):
+    """Write of `blocks` that replace or extend the table's."""
+
+    table: Table
+    overwrite: bool
+    session: EngineSession
+    blocks: Sequence[tuple[BlockHandle, PackedStatistics]]
+
+    def place(self) -> None:
+        self.session.catalog.require(self.table)
+
+    def show(self) -> None:
+        blocks, self.blocks = self.blocks, ()
+        self.session.table_cache.append(self.table, blocks, overwrite=self.overwrite)
+
+    def discard(self) -> None:
+        blocks, self.blocks = self.blocks, ()
+        self.session.table_cache.discard(blocks)
+
+
+def make_blocks(blocks: StagedBlocks, staging: str) -> bool:
+    """Make the blocks of staged files before the commit, so that no reader waits for them.
+
+    Return False if that fails; it is tried again after the commit.
+    """
+    try:
+        blocks.make(staging)
+    except CancelledError:
+        raise
+    except ExecutionError:
+        blocks.free()
+        return False
+    return True
+
+
+def load_new_blocks(
+    table: Table, session: EngineSession, written: Sequence[str] = ("",), added: Placed | None = None
+) -> None:
+    """Load the blocks of new files of a table in memory, or fold the files of another table later.
+
+    The statement does not depend on it: if memory is full, or remote files cannot be read now, the next query loads
+    them. A continuous table is loaded before the first query. Files are folded in the Hive partitions that were
+    `written`. If the generation `added` is the only change, no other files are read.
+    """
+    cache = session.table_cache
+    if not will_load(table, session):
+        cache.fold_later(table, written)
+        return
+    with session.catalog.readers.reading(table.location or ""):
+        try:
+            if added is None or not cache.add(table, added):
+                cache.version(table)
+        except SharkError as error:
+            if not isinstance(error, (CancelledError, ResourceError)) and not uri.is_remote(table.location or ""):
+                raise
+            cache.release(table)
+
+
+def will_load(table: Table, session: EngineSession) -> bool:
+    """Whether the blocks of new files are made at once."""
+    cache = session.table_cache
+    return cache.is_loaded(table) or (bool(table.continuous) and cache.is_cached(table))

@@ -18,12 +18,15 @@ from sharkpy.catalog.path_gate import check_local
 from sharkpy.catalog.table_store import PartitionChanges
 from sharkpy.catalog.unfinished_writes import FileSyncs
 from sharkpy.execution.commands.partition_spec import by_values
-from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
-from sharkpy.execution.commands.writes.plain_write import PlainWrite, plain_write
-from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, take_back, while_known
+from sharkpy.execution.commands.writes.staged_write import (
+    QuietWrite,
+    discard_staging,
+    folder_at,
+    reporting_dropped_table,
+    take_back,
+)
 from sharkpy.execution.commands.writes.table_feed import TableFeed
-from sharkpy.execution.commands.writes.table_files import require_overwritable
+from sharkpy.execution.commands.writes.table_files import PlainWrite, load_new_blocks, plain_write, require_overwritable
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.table_folder import TableFolder, sync_all
@@ -66,7 +69,7 @@ class TablePartitions(QuietWrite):
     def prepare(self) -> None:
         if not self.table.is_plain:
             self._settle()
-        with while_known(self.table, self.session):
+        with reporting_dropped_table(self.table, self.session):
             if self.syncing is not None:
                 self.syncing.result()
 

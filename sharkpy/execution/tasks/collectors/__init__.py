@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sharkpy.base.errors import InternalError
-from sharkpy.execution.tasks.collectors.row_window import Window
-from sharkpy.execution.tasks.collectors.rows_per_bucket import RowsPerBucket
-from sharkpy.execution.tasks.collectors.spread_keys import ENCODED_BYTES, SpreadKeys
+from sharkpy.execution.tasks.exchange_statistics import ENCODED_BYTES, RowsPerBucket, SpreadKeys, Window
 
 TASK_BYTES = 2048
 """Limit on the bytes that one task may report."""

@@ -8,12 +8,14 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
-from sharkpy.execution.tasks.steps.batch_function import run_batch_function
-from sharkpy.execution.tasks.steps.count_changes import run_count_changes
+from sharkpy.execution.tasks.steps.row_steps import (
+    StepRun,
+    run_batch_function,
+    run_count_changes,
+    run_table_function,
+    run_transform,
+)
 from sharkpy.execution.tasks.steps.script import run_script
-from sharkpy.execution.tasks.steps.step_run import StepRun
-from sharkpy.execution.tasks.steps.table_function import run_table_function
-from sharkpy.execution.tasks.steps.transform import run_transform
 from sharkpy.plan.row_steps import BatchStep, CountChanges, RowStep, Script, TableFunctionStep, TransformStep
 
 RunStep: TypeAlias = Callable[[Any, Iterator[pa.RecordBatch], StepRun], Iterator[pa.RecordBatch]]

@@ -13,10 +13,10 @@ import pyarrow as pa
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CancelledError
 from sharkpy.execution.tasks.inputs import BatchStream, TaskMetrics
-from sharkpy.execution.tasks.operator_figures import STEP, OperatorFigures
+from sharkpy.execution.tasks.report import STEP, OperatorFigures
 from sharkpy.execution.tasks.sinks import conform
 from sharkpy.execution.tasks.steps import run_step
-from sharkpy.execution.tasks.steps.step_run import StepRun
+from sharkpy.execution.tasks.steps.row_steps import StepRun
 from sharkpy.physical.stage_program import StepColumns
 from sharkpy.values.types import Schema, arrow_schema
 

@@ -1,0 +1,215 @@
+"""Leftovers of killed processes, which readers do not see and the next start removes; a thread does it for storage."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import CancelledError, SharkError
+from sharkpy.base.settings import Conf
+from sharkpy.catalog.catalog import Catalog
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.unfinished_writes import Note
+from sharkpy.sources.copied_files import is_folder_write, settle_write
+from sharkpy.sources.folders.manifests import home_of_staging, write_of
+from sharkpy.sources.folders.remote_folder import RemoteFolder
+from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.lake.lake_table import is_lake_staging, remove_staged
+from sharkpy.sources.open_files import store_for_access
+
+if TYPE_CHECKING:
+    from sharkpy.sources.storage.access import StorageAccess
+
+_log = logging.getLogger(__name__)
+
+
+def remove_local_leftovers(catalog: Catalog) -> list[list[Note]]:
+    """Remove local leftovers: staging folders, uncommitted generations, folders of unfinished tables.
+
+    Return the notes about remote folders, grouped by the process that wrote them. They are adopted by this process,
+    because storage may answer slowly.
+    """
+    remote = list[list[Note]]()
+    for written in catalog.unfinished.abandoned():
+        notes = [note for note in written if not uri.is_remote(note.folder)]
+        try:
+            if far := [note for note in written if uri.is_remote(note.folder)]:
+                catalog.unfinished.adopt(far)
+                remote.append(far)
+            for note in notes:
+                if not note.table_id:
+                    table_folder(uri.parent(note.folder)).discard_staging(note.folder)
+            if catalog.is_shared:
+                continue
+            with catalog.transaction():
+                tables = {
+                    table.table_id: table
+                    for name in catalog.database_names()
+                    for table in catalog.tables(name, with_states=True)
+                }
+                for note in notes:
+                    _sweep(note, tables, catalog)
+        except (OSError, SharkError) as error:
+            _log.warning("what a killed process has left in the warehouse could not be deleted: %s", error)
+    return remote
+
+
+def _sweep(note: Note, tables: Mapping[str, Table], catalog: Catalog) -> None:
+    if note.table_id:
+        if (table := tables.get(note.table_id)) is not None:
+            _sweep_partition(note.folder, table, catalog)
+        return
+    location = uri.parent(note.folder)
+    if note.is_new and not any(table.location == location for table in tables.values()):
+        table_folder(location).remove_first()
+
+
+def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
+    """Remove leftovers in a Hive partition. An unregistered folder of an unmanaged table may have another owner."""
+    known = next((one for one in catalog.partitions(table) if one.folder(table) == folder), None)
+    newest = 0 if known is None and table.kind is TableKind.MANAGED else None if known is None else known.newest
+    if newest is not None:
+        table_folder(folder).remove_beyond(newest)
+    if known is None:
+        table_folder(folder).remove_empty()
+        above = uri.parent(folder)
+        while above != table.location and table_folder(above).remove_if_empty():
+            above = uri.parent(above)
+
+
+_remote_log = logging.getLogger(__name__)
+
+
+class RemoteLeftovers:
+    """Removal of the noted writes of dead processes, with the access of the engine's owner.
+
+    Only files of the noted writes are removed: other processes and machines may write to the same folders. Failed
+    removals stay noted for the next start.
+    """
+
+    def __init__(self, catalog: Catalog, conf: Conf, processes: Sequence[Sequence[Note]]) -> None:
+        self._catalog = catalog
+        self._conf = conf
+        self._processes = processes
+        self._accesses: list[StorageAccess] = []
+        """References that keep the accesses registered."""
+        self._end = Cancellation()
+        self._thread = threading.Thread(target=self._run, name="sharkpy-remains", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Cancel the sweep and wait for its thread."""
+        self._end.cancel()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            with self._end.active():
+                tables = {
+                    table.table_id: table
+                    for name in self._catalog.database_names()
+                    for table in self._catalog.tables(name, with_states=True)
+                }
+                for notes in self._processes:
+                    self._sweep(notes, tables)
+        except CancelledError:
+            pass
+        except SharkError as error:
+            _remote_log.warning("what a killed process has left in storage could not be deleted: %s", error)
+
+    def _sweep(self, notes: Sequence[Note], tables: Mapping[str, Table]) -> None:
+        """Sweep one process's notes; uncommitted generations are removed before their files."""
+        writes = {write_of(note.folder) for note in notes if not note.table_id}
+        named = _NamedFiles(self._folder, {note.folder for note in notes if note.table_id})
+        left = False
+        for note in sorted(notes, key=lambda note: not note.table_id):
+            try:
+                if is_folder_write(note.folder):
+                    settle_write(note.folder, self._access_id(note.folder))
+                elif not note.table_id:
+                    self._sweep_staging(note, tables, named)
+                elif (table := tables.get(note.table_id)) is not None and not self._catalog.is_shared:
+                    self._sweep_partition(note.folder, table, writes)
+            except CancelledError:
+                raise
+            except SharkError as error:
+                place = uri.redacted(note.folder)
+                _remote_log.warning('what a killed process has left in "%s" could not be deleted: %s', place, error)
+                if note.table_id:
+                    # The generations that could not be removed name its files.
+                    return
+                left = True
+            else:
+                if not note.table_id:
+                    self._catalog.unfinished.end(note.folder)
+        # Until now, they led to the manifests of the other notes.
+        for note in notes:
+            if note.table_id and not left:
+                self._catalog.unfinished.end_partition(note.folder)
+
+    def _sweep_staging(self, note: Note, tables: Mapping[str, Table], named: _NamedFiles) -> None:
+        if is_lake_staging(note.folder):
+            remove_staged(note.folder, self._access_id(note.folder))
+            return
+        home = self._folder(home_of_staging(note.folder))
+        is_made = any(uri.canonical(table.location or "") == uri.canonical(home.location) for table in tables.values())
+        if note.is_new and not is_made and not self._catalog.is_shared:
+            home.remove_made(write_of(note.folder))
+        home.discard_staging(note.folder, named.of(home))
+
+    def _sweep_partition(self, folder: str, table: Table, writes: set[str]) -> None:
+        newest, home = self._counted(folder, table), self._folder(folder)
+        if newest is None or not home.has_uncounted(writes, newest):
+            return
+        # The transaction prevents that another generation takes one of their names.
+        with self._catalog.transaction():
+            now = self._catalog.current_table(table.table_id)
+            newest = None if now is None else self._counted(folder, now)
+            if newest is not None:
+                home.remove_uncounted(writes, newest)
+
+    def _counted(self, folder: str, table: Table) -> int | None:
+        """Return the last committed generation in a Hive partition's folder.
+
+        Return None if all may be committed, as in a folder that is not, or no longer, the table's.
+        """
+        place = uri.canonical(folder)
+        for one in self._catalog.partitions(table):
+            if uri.canonical(one.folder(table)) == place:
+                return one.newest
+        is_own = table.kind is TableKind.MANAGED and uri.below(folder, table.location or "") is not None
+        return 0 if is_own else None
+
+    def _folder(self, location: str) -> RemoteFolder:
+        access_id = self._access_id(location)
+        return RemoteFolder(location, store_for_access(location, access_id), access_id)
+
+    def _access_id(self, location: str) -> str:
+        from sharkpy.sources.storage.access import ACCESSES, access_to
+
+        access = access_to(location, self._conf, self._conf)
+        self._accesses.append(access)
+        ACCESSES.note((access,))
+        return access.id
+
+
+class _NamedFiles:
+    """Files named by manifests in the Hive partitions' folders that one process noted. Each is read once."""
+
+    def __init__(self, folder: Callable[[str], RemoteFolder], noted: Collection[str]) -> None:
+        self._folder = folder
+        self._noted = noted
+        self._found: dict[str, set[str]] = {}
+
+    def of(self, home: RemoteFolder) -> set[str]:
+        """Return the files named in folders below the table's folder."""
+        if home.location not in self._found:
+            inside = [one for one in sorted(self._noted) if uri.below(one, home.location) is not None]
+            self._found[home.location] = {path for one in inside for path in self._folder(one).named()}
+        return self._found[home.location]

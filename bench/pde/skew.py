@@ -21,8 +21,7 @@ import pyarrow.parquet as pq
 
 import sharkpy
 from bench.figure import Figure, comparison
-from sharkpy.execution.tasks.collectors import TASK_BYTES, TaskCollectors
-from sharkpy.execution.tasks.exchange_statistics import Window
+from sharkpy.execution.tasks.exchange_statistics import TASK_BYTES, TaskCollectors, Window
 
 EVENTS = 3_000_000
 KEYS = 400_000

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sharkpy.base.settings import Conf
 from sharkpy.execution.stages.exchange import ExchangeInput, MapOutput, pack_tasks
 from sharkpy.execution.tasks.buckets import bucket_count
-from sharkpy.execution.tasks.collectors import merge_collected
+from sharkpy.execution.tasks.exchange_statistics import merge_collected
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task

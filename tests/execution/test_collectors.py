@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.execution.tasks.collectors import COLLECTORS, TASK_BYTES, TaskCollectors, merge_collected
-from sharkpy.execution.tasks.exchange_statistics import MOST_KEYS, Window
+from sharkpy.execution.tasks.exchange_statistics import (
+    COLLECTORS,
+    MOST_KEYS,
+    TASK_BYTES,
+    TaskCollectors,
+    Window,
+    merge_collected,
+)
 from sharkpy.execution.tasks.report import ReportCollector, TaskReport
 from sharkpy.physical.distribution import ExchangeStatistics
 

@@ -227,9 +227,6 @@ def _exists(table: Table, name: str) -> BindError:
     return BindError(f"{table.qualified_name} has the partition {name} already", sqlstate=_EXISTS)
 
 
-_COPY_EXISTS = "42710"
-
-
 @dataclass(slots=True)
 class PartitionCopy:
     """Copy of the committed files of Hive partition `one`, for the folder `target` in `table`.
@@ -257,7 +254,7 @@ class PartitionCopy:
             catalog.clear_garbage(self.target)
             if folder.exists() and any(files for _, files in folder.visible()):
                 place = uri.redacted(self.target)
-                raise BindError(f'folder "{place}" of the new partition exists and is not empty', sqlstate=_COPY_EXISTS)
+                raise BindError(f'folder "{place}" of the new partition exists and is not empty', sqlstate=_EXISTS)
         catalog.unfinished.note_partitions(self.table.table_id, [self.target])
         self.placed = folder.place_after(self.staging, None, overwrite=True)
         folder.sync()

@@ -250,7 +250,6 @@ def _connect(port: int, secret: str, process: subprocess.Popen[bytes]) -> Any:
 
 
 FIRST_WITH_AOT = 25
-_cache_log = logging.getLogger("sharkpy")
 _FORMAT = "1"
 """Version of the cache. Change it if older caches no longer fit, as after a new class path or collector."""
 
@@ -326,7 +325,7 @@ def find_class_cache(java: Java, pyspark_home: Path) -> ClassCache | None:
     cache = class_cache(java, pyspark_home)
     fault = cache.fault()
     if fault:
-        _cache_log.warning("the class cache %s is ignored: %s; train it anew with: sharkpy warmup", cache.path, fault)
+        _log.warning("the class cache %s is ignored: %s; train it anew with: sharkpy warmup", cache.path, fault)
     return cache if fault is None else None
 
 

@@ -21,7 +21,7 @@ from sharkpy.execution.stages.exchange import ExchangeOutput, run_map_stage
 from sharkpy.execution.stages.prepared_stage import PreparedStage, prepare
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage_outputs import StageOutputs
-from sharkpy.execution.tasks.collectors import merge_collected
+from sharkpy.execution.tasks.exchange_statistics import merge_collected
 from sharkpy.execution.tasks.report import BlockResult, TaskReport
 from sharkpy.execution.workers.frames import remove_frames
 from sharkpy.physical.distribution import ExchangeStatistics

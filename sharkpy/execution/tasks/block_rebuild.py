@@ -83,6 +83,8 @@ def block_groups(version: TableVersion) -> list[BlockGroup]:
 
 @dataclass(frozen=True, slots=True)
 class BlockRebuilder:
+    """Rebuilder of a table's blocks from their file splits."""
+
     table: Table
     schema: Schema
     force_encoding: str
@@ -168,7 +170,7 @@ class RecipeRegistry:
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
-        """Make a book with files in `folder`, which is called when there is something to write."""
+        """Make a registry with files in `folder`, which is called when there is something to write."""
         self._folder = folder
         self._noted: dict[str, tuple[Table, TableVersion | None, BlockWriter]] = {}
         self._lock = threading.Lock()
@@ -225,7 +227,7 @@ def _recipes_path(folder: Path, table: Table) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class RebuildInTask:
-    """Rebuild of a block and its siblings in place. Failures are left to the driver."""
+    """Rebuild of a block's group by the task that found the block lost or damaged. Failures are left to the driver."""
 
     recipes_dir: str
     force_encoding: str

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.execution.tasks.buckets import BUCKET_COLUMN, HASH_COLUMN, bucket_count
-from sharkpy.execution.tasks.collectors import TaskCollectors
-from sharkpy.execution.tasks.exchange_statistics import MOST_KEYS, Numbers, Window
+from sharkpy.execution.tasks.exchange_statistics import MOST_KEYS, Numbers, TaskCollectors, Window
 from sharkpy.execution.tasks.inputs import SPREAD_METADATA, TaskMetrics, payload_header
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, Payload, SinkContext, conform, encode_payload, windows
 from sharkpy.physical.distribution import spread_buckets

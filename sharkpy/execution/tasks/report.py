@@ -74,7 +74,7 @@ class TaskReport:
     operators: tuple[OperatorFigures, ...] = ()
     """Figures of DuckDB's operators, if measured."""
     collected: bytes = b""
-    """Findings of a map task's collectors (see `sharkpy.execution.tasks.collectors`)."""
+    """Findings of a map task's collectors (see `sharkpy.execution.tasks.exchange_statistics`)."""
     cpu_seconds: float = 0.0
     blocks_local: int = 0
     """Number of blocks read from the memory of the task's host, if there are several hosts."""

@@ -81,9 +81,6 @@ def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
             above = uri.parent(above)
 
 
-_remote_log = logging.getLogger(__name__)
-
-
 class RemoteLeftovers:
     """Removal of the noted writes of dead processes, with the access of the engine's owner.
 
@@ -121,7 +118,7 @@ class RemoteLeftovers:
         except CancelledError:
             pass
         except SharkError as error:
-            _remote_log.warning("what a killed process has left in storage could not be deleted: %s", error)
+            _log.warning("what a killed process has left in storage could not be deleted: %s", error)
 
     def _sweep(self, notes: Sequence[Note], tables: Mapping[str, Table]) -> None:
         """Sweep one process's notes; uncommitted generations are removed before their files."""
@@ -140,7 +137,7 @@ class RemoteLeftovers:
                 raise
             except SharkError as error:
                 place = uri.redacted(note.folder)
-                _remote_log.warning('what a killed process has left in "%s" could not be deleted: %s', place, error)
+                _log.warning('what a killed process has left in "%s" could not be deleted: %s', place, error)
                 if note.table_id:
                     # The generations that could not be removed name its files.
                     return

@@ -1,1 +1,0 @@
-"""Records of stages under `shark.debug.record`: written while a query runs, read to rerun one task."""

@@ -30,6 +30,7 @@ CLEAN = (
     "sharkpy/plan",
     "sharkpy/sql",
     "optimizer",
+    "sharkpy/execution",
     "sharkpy/explain",
     "sharkpy/dbapi",
     "sharkpy/sqlalchemy",

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
@@ -40,9 +39,6 @@ from sharkpy.plan.references import column_ids
 from sharkpy.plan.row_steps import CountChanges
 from sharkpy.plan.subqueries import SUBQUERIES
 from sharkpy.values.types import NULL, Field, Schema, is_interval
-
-if TYPE_CHECKING:
-    from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 Resolve = Callable[[LogicalPlan], LogicalPlan]
 """Function from a query over SharedRows to a query that can be planned."""

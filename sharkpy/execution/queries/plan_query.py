@@ -20,7 +20,6 @@ from sharkpy.sql.nesting import within_stack
 
 if TYPE_CHECKING:
     from sharkpy.plan.commands import Command
-    from sharkpy.plan.logical import LogicalPlan
 
 
 def substituted(session: EngineSession, text: str) -> str:

@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled
@@ -44,11 +43,6 @@ from sharkpy.plan.subqueries import QueryTable, RecursiveTable
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
 from sharkpy.values.types import BOOLEAN, Schema
-
-if TYPE_CHECKING:
-    from sharkpy.columnar.handle import BlockHandle
-    from sharkpy.columnar.statistics_table import PackedStatistics
-    from sharkpy.plan.logical import LogicalPlan
 
 
 def write_files(

@@ -13,7 +13,6 @@ from sharkpy.sources.storage.meter import RequestCounts
 if TYPE_CHECKING:
     from sharkpy.physical.plan import PhysicalPlan
     from sharkpy.physical.stage import Stage
-    from sharkpy.sources.storage.meter import RequestCounts
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -21,13 +21,6 @@ from sharkpy.execution.workers.connection_pool import ConnectionSettings
 from sharkpy.execution.workers.worker_environment import expected_versions
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, TaskInput
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from sharkpy.execution.tasks.inputs import TaskData
-    from sharkpy.execution.tasks.report import TaskReport
-    from sharkpy.execution.workers.connection_pool import ConnectionSettings
 
 Payloads = Mapping[int, Sequence["pa.Buffer"]]
 """Exchange payloads of a task, by the exchange's id."""

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.block_loading import DriverLoader, LoadedBlock
     from sharkpy.execution.tables.cached_table import CacheEntry
     from sharkpy.execution.tables.versions import TableVersions
-    from sharkpy.sources.layout import DataFile
-    from sharkpy.sources.source import Split
 
 
 class StagedBlocks:
@@ -189,7 +187,7 @@ def _register_use(directory: str) -> FolderUse:
 
 
 class WrittenBlocks:
-    """RowsTaker of one file that makes blocks of its rows, with copies in `directory`, if any.
+    """RowsReceiver of one file that makes blocks of its rows, with copies in `directory`, if any.
 
     If that fails, the blocks are removed, and the file is loaded after it is complete.
     """

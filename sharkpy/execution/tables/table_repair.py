@@ -31,10 +31,8 @@ from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.values.types import ArrayType, DataType, DoubleType, FloatType, MapType, Schema, StructType
 
 if TYPE_CHECKING:
-    from sharkpy.columnar.store import BlockStore
     from sharkpy.execution.engine import Engine
     from sharkpy.physical.placement import PlacedPlan
-    from sharkpy.plan.logical import LogicalPlan
 
 
 class TableRepair:

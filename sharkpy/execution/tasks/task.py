@@ -62,7 +62,6 @@ from sharkpy.udf.user.install import install_functions
 from sharkpy.values.types import arrow_schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
 BATCH_ROWS = 65_536

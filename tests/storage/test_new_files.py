@@ -102,7 +102,7 @@ def test_many_rows_are_several_files(
     access: StorageAccess, s3: Any, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk has one of them at a time."""
-    monkeypatch.setattr(sinks, "MOST_BYTES", 40_000)
+    monkeypatch.setattr(sinks, "MOST_OBJECT_BYTES", 40_000)
     most, put = 0, sinks._put_file
 
     def counted(*arguments: Any) -> FileResult:

@@ -181,7 +181,7 @@ def test_what_cannot_be_fetched(
         with pytest.raises(refused) as caught:
             session.sql(f"ADD FILE {name}").close()
         assert caught.value.sqlstate == state
-    monkeypatch.setattr(session_commands, "MOST_BYTES", 10)
+    monkeypatch.setattr(session_commands, "MOST_RESOURCE_BYTES", 10)
     put(f"{place}/six", b"123456")
     put(f"{place}/seven", b"1234567")
     session.sql(f"ADD FILE {place}/six").close()

@@ -107,7 +107,7 @@ def resource_path(path: str, session: EngineSession) -> str:
     return str(found)
 
 
-MOST_BYTES = 1 << 30
+MOST_RESOURCE_BYTES = 1 << 30
 """Limit on the total bytes of a session's copies."""
 
 
@@ -116,7 +116,7 @@ def fetched_resource(location: str, session: EngineSession) -> str:
 
     A file that has changed is fetched again into a new folder, because functions may have the old copy open. Raise
     NotAllowedError if the session's statements may not name the location, SourceError 58P01 if there is no file,
-    ResourceError 54000 if all copies together exceed MOST_BYTES.
+    ResourceError 54000 if all copies together exceed MOST_RESOURCE_BYTES.
     """
     access_id = session.catalog.named_access_id(location)
     resources = session.catalog.resources
@@ -147,9 +147,9 @@ def facts_of_file(location: str, access_id: str) -> ObjectFacts:
 
 def check_room(facts: ObjectFacts, taken: int, rule: str) -> None:
     """Raise ResourceError 54000 if the file and the `taken` bytes exceed MOST_BYTES. `rule` is the hint."""
-    if taken + facts.size_bytes > MOST_BYTES:
+    if taken + facts.size_bytes > MOST_RESOURCE_BYTES:
         message = f'"{uri.redacted(facts.path)}" has {facts.size_bytes} bytes, and {taken} are fetched already'
-        raise ResourceError(message, hint=rule.format(MOST_BYTES >> 20), sqlstate="54000")
+        raise ResourceError(message, hint=rule.format(MOST_RESOURCE_BYTES >> 20), sqlstate="54000")
 
 
 def _copied(facts: ObjectFacts, access_id: str, session: EngineSession) -> str:

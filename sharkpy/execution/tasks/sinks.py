@@ -141,7 +141,7 @@ def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, context: Sink
 
 
 Rows = Iterator[pa.RecordBatch]
-MOST_BYTES = 1 << 30
+MOST_OBJECT_BYTES = 1 << 30
 """Arrow bytes above which rows go to another remote file, so that a task needs disk space for only one."""
 
 
@@ -191,7 +191,7 @@ def _put_files(
     following: pa.RecordBatch | None = first
     while following is not None:
         path = uri.join(sink.directory, f"{name}-{number:04d}{suffix}")
-        yield _put_file(_up_to(MOST_BYTES, following, rest), sink, path, store, temp_dir)
+        yield _put_file(_up_to(MOST_OBJECT_BYTES, following, rest), sink, path, store, temp_dir)
         number, following = number + 1, next(rest, None)
 
 

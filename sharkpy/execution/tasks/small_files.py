@@ -157,7 +157,7 @@ def _columns(table: pa.Table, spec: FileColumns) -> pa.Table:
     return table.select(list(spec.names)).rename_columns(list(spec.aliases))
 
 
-MOST_BYTES = 16 << 20
+MOST_CACHED_BYTES = 16 << 20
 CACHED_SECONDS = 10.0
 """Seconds since the last use after which the next access removes the rows."""
 _CLOCK_NS = 100_000_000
@@ -182,7 +182,7 @@ class SplitCache:
     2. Files written very recently are not cached: another write may leave size and time unchanged.
     """
 
-    def __init__(self, most_bytes: int = MOST_BYTES, seconds: float = CACHED_SECONDS) -> None:
+    def __init__(self, most_bytes: int = MOST_CACHED_BYTES, seconds: float = CACHED_SECONDS) -> None:
         """Cache at most `most_bytes`, and each split's rows until `seconds` after their last use."""
         self._most_bytes = most_bytes
         self._seconds = seconds

@@ -2,31 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.base.settings import Conf
-from sharkpy.optimizer.rule import Batch, Rule
+from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.rules.bound_windows import bound_windows
+from sharkpy.optimizer.rules.convert_joins import eliminate_outer_joins, widen_semi_joins
 from sharkpy.optimizer.rules.divide_deep_expressions import divide_deep_expressions
-from sharkpy.optimizer.rules.eliminate_distinct import eliminate_distinct
-from sharkpy.optimizer.rules.eliminate_outer_joins import eliminate_outer_joins
 from sharkpy.optimizer.rules.fold_constants import fold_constants
+from sharkpy.optimizer.rules.fold_relations import merge_constant_rows, propagate_empty
 from sharkpy.optimizer.rules.infer_predicates import infer_predicates
 from sharkpy.optimizer.rules.merge_aggregates import merge_aggregates
-from sharkpy.optimizer.rules.merge_constant_rows import merge_constant_rows
-from sharkpy.optimizer.rules.merge_projects import merge_projects
-from sharkpy.optimizer.rules.propagate_empty import propagate_empty
 from sharkpy.optimizer.rules.prune_columns import prune_columns
-from sharkpy.optimizer.rules.push_down_filters import push_down_filters
-from sharkpy.optimizer.rules.push_down_limits import push_down_limits
-from sharkpy.optimizer.rules.push_down_semi_joins import push_down_semi_joins
-from sharkpy.optimizer.rules.remove_projects import remove_projects
-from sharkpy.optimizer.rules.remove_sorts import remove_sorts
+from sharkpy.optimizer.rules.push_down import push_down_filters, push_down_limits
+from sharkpy.optimizer.rules.remove_needless_steps import (
+    eliminate_distinct,
+    merge_projects,
+    remove_projects,
+    remove_sorts,
+)
 from sharkpy.optimizer.rules.reorder_joins import reorder_joins
-from sharkpy.optimizer.rules.restrict_aggregates import restrict_aggregates
+from sharkpy.optimizer.rules.restrict_by_semi_joins import push_down_semi_joins, restrict_aggregates
 from sharkpy.optimizer.rules.simplify_expressions import simplify_expressions
 from sharkpy.optimizer.rules.unnest_subqueries import unnest_subqueries
-from sharkpy.optimizer.rules.widen_semi_joins import widen_semi_joins
+from sharkpy.plan.logical import LogicalPlan
+
+Rewriting = Callable[[LogicalPlan, Context], LogicalPlan]
+"""Rewrites a plan to one with the same rows and output, or returns the same object if nothing changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rewriting, by the name in EXPLAIN OPTIMIZER and `shark.optimizer.excluded.rules`.
+
+    `needed_for`: the feature that requires the rule, which then cannot be excluded.
+    """
+
+    name: str
+    apply: Rewriting
+    needed_for: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rules applied in order: once, or until nothing changes, which is expected within `max_rounds`."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    max_rounds: int
+    reason: str
+
+    @property
+    def is_repeated(self) -> bool:
+        return self.max_rounds > 1
+
 
 ONCE = 1
 FIXED_POINT = 10

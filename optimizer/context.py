@@ -1,12 +1,20 @@
-"""State that rules share while one plan is optimised: statistics, settings, fresh ids and memos."""
+"""State that rules share while one plan is optimised: statistics, settings, fresh ids and memos.
+
+All statistics are estimates: no rule may depend on them for its result.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
 from sharkpy.base.settings import Conf
+from sharkpy.catalog.model import Table
 from sharkpy.optimizer.function_traits import is_deterministic_function
-from sharkpy.optimizer.statistics import StatisticsProvider
-from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import LEFT_ONLY_JOINS, Join, LogicalPlan, SameColumns
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, PythonValue
+from sharkpy.plan.logical import LEFT_ONLY_JOINS, Join, LogicalPlan, Project, SameColumns
+from sharkpy.plan.references import renumbered
 from sharkpy.plan.subqueries import SUBQUERIES
 
 _NO_IDS: frozenset[int] = frozenset()
@@ -92,3 +100,84 @@ def max_column_id(plan: LogicalPlan) -> int:
                 elif isinstance(expr, SUBQUERIES):
                     largest = max(largest, max_column_id(expr.plan))
     return largest
+
+
+RangeShare = Callable[[Sequence[tuple[str, PythonValue]]], float | None]
+"""Share of a column's values that match all limits, each "lt", "le", "gt" or "ge" with a value; None if unknown."""
+PrefixShare = Callable[[str], float | None]
+"""Share of a column's strings with a prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnEstimate:
+    """Distinct values, smallest and largest value (as Python values of the logical type), share of NULLs.
+
+    `range_share` and `prefix_share`, if present, use the distribution of the values.
+    """
+
+    ndv: float | None = None
+    min: PythonValue = None
+    max: PythonValue = None
+    null_fraction: float = 0.0
+    range_share: RangeShare | None = field(default=None, compare=False, repr=False)
+    prefix_share: PrefixShare | None = field(default=None, compare=False, repr=False)
+
+
+class StatisticsProvider(Protocol):
+    """Source of figures. Both calls must be cheap, since they are made during planning."""
+
+    def num_rows(self, table: Table, /) -> int | None:
+        """Return the rows of `table`, or None if unknown."""
+
+    def column(self, table: Table, name: str, /) -> ColumnEstimate | None:
+        """Return the figures of a column, or None if unknown."""
+
+
+class NoStatistics:
+    """A provider without figures."""
+
+    def num_rows(self, _table: Table, /) -> int | None:
+        return None
+
+    def column(self, _table: Table, _name: str, /) -> ColumnEstimate | None:
+        return None
+
+
+def has_subquery(expr: Expr) -> bool:
+    return any(isinstance(node, SUBQUERIES) for node in expr.walk())
+
+
+def node_has_subquery(plan: LogicalPlan) -> bool:
+    return any(has_subquery(expr) for expr in plan.expressions)
+
+
+def references(exprs: Iterable[Expr]) -> dict[int, ColumnRef]:
+    """Return the columns used in `exprs`, in order of appearance."""
+    found: dict[int, ColumnRef] = {}
+    for expr in exprs:
+        for node in expr.walk():
+            if isinstance(node, ColumnRef):
+                found.setdefault(node.column_id, node)
+    return found
+
+
+def keep_columns(plan: LogicalPlan, columns: tuple[ColumnRef, ...]) -> LogicalPlan:
+    """Return `plan` with only `columns`."""
+    return plan if plan.output == columns else Project(plan, columns)
+
+
+def produced_ids(plan: LogicalPlan) -> set[int]:
+    """Return every column id that a node of `plan` introduces."""
+    found: set[int] = set()
+    for node in plan.walk():
+        found.update(column.column_id for column in node.new_columns)
+        found.update(expr.column_id for expr in node.expressions if isinstance(expr, Alias))
+    return found
+
+
+def fresh_copy(plan: LogicalPlan, context: Context) -> tuple[LogicalPlan, dict[int, int]]:
+    """Copy `plan`, which has no subqueries, with a new id for every column that it introduces. Return also old id ->
+    new id.
+    """
+    mapping = {column_id: context.fresh_id() for column_id in sorted(produced_ids(plan))}
+    return renumbered(plan, lambda column_id: mapping.get(column_id, column_id)), mapping

@@ -11,8 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.statistics import ColumnEstimate
+from sharkpy.optimizer.context import ColumnEstimate, Context
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, InSet, Literal, PythonValue, conjuncts
 from sharkpy.plan.logical import (
     Aggregate,

@@ -52,12 +52,12 @@ class JoinGraph:
     neighbours: tuple[int, ...]
 
 
-def is_island(plan: LogicalPlan) -> bool:
+def is_reorderable(plan: LogicalPlan) -> bool:
     """Return whether the join may be reordered with adjacent joins."""
     return isinstance(plan, Join) and plan.kind in (JoinKind.INNER, JoinKind.CROSS) and plan.hint is None
 
 
-def flatten_island(plan: LogicalPlan) -> tuple[list[LogicalPlan], list[Expr]]:
+def flatten_joins(plan: LogicalPlan) -> tuple[list[LogicalPlan], list[Expr]]:
     """Return the relations and the condition terms of a group of joins. Projections to columns are skipped."""
     relations: list[LogicalPlan] = []
     terms: list[Expr] = []
@@ -66,11 +66,11 @@ def flatten_island(plan: LogicalPlan) -> tuple[list[LogicalPlan], list[Expr]]:
 
 
 def _flatten(node: LogicalPlan, relations: list[LogicalPlan], terms: list[Expr]) -> None:
-    if isinstance(node, Join) and is_island(node):
+    if isinstance(node, Join) and is_reorderable(node):
         terms.extend(conjuncts(node.condition))
         _flatten(node.left, relations, terms)
         _flatten(node.right, relations, terms)
-    elif isinstance(node, Project) and is_island(node.child) and all(isinstance(i, ColumnRef) for i in node.items):
+    elif isinstance(node, Project) and is_reorderable(node.child) and all(isinstance(i, ColumnRef) for i in node.items):
         _flatten(node.child, relations, terms)
     else:
         relations.append(node)

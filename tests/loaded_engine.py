@@ -12,7 +12,7 @@ for _module in (
     "sharkpy.session.run_command",
     "sharkpy.streaming.commands",
     "sharkpy.streaming.scheduler",
-    "sharkpy.physical.block_form",
+    "sharkpy.physical.integer_columns",
     "sharkpy.sources.formats",
     "sharkpy.udf.connection",
     "sharkpy.udf.kernels",

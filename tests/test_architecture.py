@@ -20,7 +20,7 @@ from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.execution.commands.insert import insert_with
 from sharkpy.execution.commands.writes.staged_write import QuietWrite
 from sharkpy.execution.queries.plan_query import bind_text, plan_steps
-from sharkpy.optimizer.replan.place_stage import Place
+from sharkpy.optimizer.decisions import Place
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
 from sharkpy.plan.commands import Insert
@@ -71,8 +71,8 @@ def _walk(context: sharkpy.SharkContext) -> Iterator[str]:
 
 
 def _result(plan: object) -> object:
-    from sharkpy.physical.distribution import SinglePartitioning
     from sharkpy.physical.operators import Exchange
+    from sharkpy.physical.plan import SinglePartitioning
 
     return Exchange(0, plan, SinglePartitioning())  # type: ignore[arg-type]
 

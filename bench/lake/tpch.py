@@ -126,11 +126,11 @@ def _sharkpy(arguments: dict[str, Any]) -> dict[str, Any]:
 def _reader_of_buckets() -> Iterator[None]:
     """Let the engine plan and read local files in the same way as files in a bucket."""
     from sharkpy.execution.tasks import parquet_scan
-    from sharkpy.physical import plan_row_groups
+    from sharkpy.physical import plan_scan
 
     with (
         patch.object(parquet_scan, "_is_readable", lambda split, spec, known: False),  # noqa: ARG005
-        patch.object(plan_row_groups, "_has_statistics", lambda split: split.plain is not None),
+        patch.object(plan_scan, "_has_statistics", lambda split: split.plain is not None),
     ):
         yield
 

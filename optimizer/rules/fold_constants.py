@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.context import Context, has_subquery
 from sharkpy.optimizer.evaluate import evaluate, evaluate_quickly
-from sharkpy.optimizer.subqueries.columns import has_subquery
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, InSet, Literal
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.subqueries import SUBQUERIES

@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.join_graph import JoinGraph, build_graph, flatten_island, is_island, join_step, step_condition
-from sharkpy.optimizer.subqueries.columns import keep_columns
+from sharkpy.optimizer.context import Context, keep_columns
+from sharkpy.optimizer.join_graph import (
+    JoinGraph,
+    build_graph,
+    flatten_joins,
+    is_reorderable,
+    join_step,
+    step_condition,
+)
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Union
 
 MAX_EXACT_RELATIONS = 10
@@ -46,9 +52,9 @@ def _reorder(plan: LogicalPlan, context: Context) -> LogicalPlan:
     """Return `plan` with its joins in the best order. The order of its columns may change."""
     if isinstance(plan, Union):
         return plan.map_children(lambda child: reorder_joins(child, context))
-    if not is_island(plan):
+    if not is_reorderable(plan):
         return plan.map_children(lambda child: _reorder(child, context))
-    relations, terms = flatten_island(plan)
+    relations, terms = flatten_joins(plan)
     if not all(map(context.is_deterministic, terms)):
         return plan.map_children(lambda child: _reorder(child, context))
     graph = build_graph([_reorder(relation, context) for relation in relations], terms, context)

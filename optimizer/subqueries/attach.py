@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.context import Context, fresh_copy, references
 from sharkpy.optimizer.evaluate import evaluate_quickly
-from sharkpy.optimizer.subqueries.columns import fresh_copy, references
-from sharkpy.optimizer.subqueries.domain import Domain, count_rows, not_false, same
+from sharkpy.optimizer.subqueries.domain import Domain, count_rows, not_false, null_safe_equal
 from sharkpy.optimizer.subqueries.pull_up import Pulled, pull_up, split_equality
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, conjunction
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Sort
@@ -83,7 +82,7 @@ class Attachment:
         if pulled is None or pulled.empty is not None:
             domain = self._domain(free)
             plan, refs = domain.push(plan)
-            conditions = tuple(same(column, refs[column.column_id]) for column in domain.columns)
+            conditions = tuple(null_safe_equal(column, refs[column.column_id]) for column in domain.columns)
         else:
             plan, conditions = pulled.plan, pulled.conditions
             equal = equal and substitute(equal, pulled.deferred)
@@ -139,7 +138,7 @@ class Attachment:
         if pulled is None:
             domain = self._domain(free)
             plan, refs = domain.push(plan)
-            equal = conjunction(same(outer, refs[outer.column_id]) for outer in domain.columns)
+            equal = conjunction(null_safe_equal(outer, refs[outer.column_id]) for outer in domain.columns)
             self.plan = Join(self.plan, plan, JoinKind.SINGLE, equal)
             return refs.get(column.column_id, column)
         if pulled.empty is not None and pulled.conditions:

@@ -11,8 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.subqueries.columns import fresh_copy
+from sharkpy.optimizer.context import Context, fresh_copy
 from sharkpy.optimizer.subqueries.pull_up import empty_value
 from sharkpy.plan.expr import (
     Alias,
@@ -47,12 +46,12 @@ Refs = dict[int, ColumnRef]
 """Outer column id -> the domain's column that represents it in a plan."""
 
 
-def same(left: Expr, right: Expr) -> Expr:
+def null_safe_equal(left: Expr, right: Expr) -> Expr:
     return Call("eq_null_safe", (left, right), BOOLEAN)
 
 
-def same_values(left: Refs, right: Refs) -> list[Expr]:
-    return [same(ref, right[column_id]) for column_id, ref in left.items()]
+def null_safe_equalities(left: Refs, right: Refs) -> list[Expr]:
+    return [null_safe_equal(ref, right[column_id]) for column_id, ref in left.items()]
 
 
 class Domain:
@@ -136,7 +135,7 @@ class Domain:
         grouped = Aggregate(child, groups, renamed)
         flagged = Project(grouped, (*grouped.output, flag))
         domain, outer_refs = self.copy()
-        joined = Join(domain, flagged, JoinKind.LEFT, conjunction(same_values(outer_refs, refs)))
+        joined = Join(domain, flagged, JoinKind.LEFT, conjunction(null_safe_equalities(outer_refs, refs)))
         items: list[Alias | ColumnRef] = list(outer_refs.values())
         for item, new in zip(aggregates, renamed, strict=True):
             value: Expr = new.ref
@@ -163,7 +162,7 @@ class Domain:
         if keeps_right or right_depends:
             right, right_refs = self.push(right)
         if refs and right_refs:
-            terms = [*same_values(refs, right_refs), *terms]
+            terms = [*null_safe_equalities(refs, right_refs), *terms]
         kept = right_refs if keeps_right else refs
         condition = conjunction(_replaced(term, kept) for term in terms)
         if symmetric:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
-from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.context import Context, references
 from sharkpy.optimizer.function_traits import empty_group_value
-from sharkpy.optimizer.subqueries.columns import references
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction, conjuncts
 from sharkpy.plan.logical import (
     Aggregate,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.cli.plan_tree import draw_plan
 from sharkpy.cli.shell_options import ShellOptions
-from sharkpy.session.writers import BINARY_WRITERS, FOR_READING, OF_SUFFIX, WRITERS, Look, write_lines
+from sharkpy.session.output_formats import BINARY_WRITERS, FOR_READING, OF_SUFFIX, WRITERS, Look, write_lines
 from sharkpy.values.visible_text import as_visible, visible_lines
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.restore_backup import restore_backup
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.session.defaults import catalog_home, warehouse_location
-from sharkpy.session.session_accesses import SessionAccesses
-from sharkpy.session.warehouse_claim import claimed, require_claimable
+from sharkpy.session.remote_storage import SessionAccesses, claimed, require_claimable
 
 
 def run_backup(target: str, warehouse: str | None, given: Mapping[str, str]) -> int:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.base.parse_limits import shortened, whole_number
 from sharkpy.cli.shell_options import DEFAULT_MAX_ROWS
-from sharkpy.session.writers import BINARY_WRITERS, WRITERS
+from sharkpy.session.output_formats import BINARY_WRITERS, WRITERS
 
 if TYPE_CHECKING:
     from sharkpy.cli.command_shell import CommandShell

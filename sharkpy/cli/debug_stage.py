@@ -79,7 +79,7 @@ def _tasks(facts: StageFacts) -> str:
 
 def _rerun(facts: StageFacts, options: argparse.Namespace) -> int:
     from sharkpy.execution.stages.stage_record import rerun_task
-    from sharkpy.session.writers import write_table
+    from sharkpy.session.output_formats import write_table
 
     task = _task(facts) if options.task is None else options.task
     if not 0 <= task < facts.num_tasks:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sharkpy.session.writers import Look, write_table
+from sharkpy.session.output_formats import Look, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

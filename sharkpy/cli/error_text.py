@@ -6,7 +6,7 @@ import shutil
 
 from sharkpy.base.errors import SharkError
 from sharkpy.base.secrets import redacted
-from sharkpy.session.writers import text_width
+from sharkpy.session.output_formats import text_width
 from sharkpy.values.visible_text import visible
 
 _MOST_SHOWN = 200

@@ -12,7 +12,7 @@ from sharkpy.base.settings import TAKE_OVER, Conf
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.cli.storage_doctor import storage_checks
 from sharkpy.session.defaults import catalog_home
-from sharkpy.session.warehouse_claim import writable_store
+from sharkpy.session.remote_storage import writable_store
 
 
 def warehouse_checks(location: str, conf: Conf) -> Iterator[tuple[bool, str, str]]:

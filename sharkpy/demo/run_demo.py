@@ -17,7 +17,7 @@ from sharkpy.demo.tables import create_tables, memory_figures
 from sharkpy.demo.tour import RDD_STEPS, STEPS, Step
 from sharkpy.execution.queries.plan_query import bind_text, plan_query
 from sharkpy.execution.stages.profile import format_bytes, format_seconds
-from sharkpy.session.writers import write_lines, write_table
+from sharkpy.session.output_formats import write_lines, write_table
 
 if TYPE_CHECKING:
     from sharkpy.session.shark_context import SharkContext

@@ -22,8 +22,8 @@ from sharkpy.execution.spark.start import SparkHandle, active_master, connect_sp
 from sharkpy.execution.tasks.block_rebuild import RecipeRegistry
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.execution.workers.stage_task import TaskSettings
-from sharkpy.optimizer.optimized_plans import OptimizedPlans
-from sharkpy.physical.kept_stages import KeptStages
+from sharkpy.optimizer.optimized_plan_cache import OptimizedPlanCache
+from sharkpy.physical.stage_cache import StageCache
 
 if TYPE_CHECKING:
     from sharkpy.columnar.block_writer import BlockWriter, ExecutorWriter
@@ -53,8 +53,8 @@ class Engine:
         self._lost_sparks = 0
         """Number of lost Sparks that were replaced."""
         self.recipes = RecipeRegistry(lambda: self._recipes_folder)
-        self.optimized_plans = OptimizedPlans()
-        self.kept_stages = KeptStages()
+        self.optimized_plan_cache = OptimizedPlanCache()
+        self.stage_cache = StageCache()
         atexit.register(self.stop)
 
     @property

@@ -56,7 +56,7 @@ class EngineSession(Protocol):
     def engine(self) -> Engine: ...
 
     @property
-    def known_engine(self) -> Engine | None:
+    def started_engine(self) -> Engine | None:
         """The engine, or None if it was not needed yet."""
 
     @property

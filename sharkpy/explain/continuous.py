@@ -13,7 +13,7 @@ from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, KINDS, MAX_FILES, MAX_RO
 from sharkpy.execution.commands.storage import storage_format
 from sharkpy.execution.commands.table_facts import current_source
 from sharkpy.execution.stages.profile import format_seconds
-from sharkpy.explain.dependencies import scans_of
+from sharkpy.explain.forms import scans_of
 from sharkpy.plan.commands import (
     CreateContinuousInsert,
     CreateContinuousSink,

@@ -27,10 +27,9 @@ from sharkpy.explain.forms import FORMS
 from sharkpy.explain.measured_tree import run_tree
 from sharkpy.physical.lowering.lower_stage import lower_stage, result_stage
 from sharkpy.physical.operators import ExchangeRead
-from sharkpy.physical.sinks import ResultSink
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange
 from sharkpy.physical.stage import AS_TASKS, Stage
-from sharkpy.physical.stage_program import StageProgram, StepColumns
+from sharkpy.physical.stage_program import ResultSink, StageProgram, StepColumns
 from sharkpy.plan.commands import (
     ChangeRows,
     Command,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from IPython.display import DisplayHandle, display
 
 from sharkpy.cli.progress_line import ProgressBoard
-from sharkpy.session.writers import write_html, write_lines, write_table
+from sharkpy.session.output_formats import write_html, write_lines, write_table
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:

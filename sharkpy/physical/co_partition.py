@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from sharkpy.optimizer.replan.decision import Decision
-from sharkpy.physical.distribution import Hashed
+from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical.estimate import estimated_bytes
 from sharkpy.physical.operators import (
     AggregateMode,
@@ -18,9 +17,9 @@ from sharkpy.physical.operators import (
     TopN,
     WindowOperator,
 )
-from sharkpy.physical.operators.block_scan import bucketed_scan, co_partitioned
-from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.replan.free_joins import leaves_rows_anywhere
+from sharkpy.physical.operators.scans import bucketed_scan, co_partitioned
+from sharkpy.physical.plan import Hashed, PhysicalPlan
+from sharkpy.physical.replan.replan_rule import accepts_any_distribution
 from sharkpy.plan.expr import ColumnRef, Expr
 
 
@@ -59,12 +58,12 @@ def release_buckets(plan: PhysicalPlan, is_free: bool = True) -> PhysicalPlan:
     if isinstance(plan, BlockScan):
         return dataclasses.replace(plan, buckets=None) if is_free and plan.buckets else plan
     below = isinstance(plan, Exchange) or (
-        is_free and (leaves_rows_anywhere(plan) or isinstance(plan, (TopN, LimitOperator)))
+        is_free and (accepts_any_distribution(plan) or isinstance(plan, (TopN, LimitOperator)))
     )
     return plan.map_children(lambda child: release_buckets(child, below))
 
 
-def spared_exchanges(plan: PhysicalPlan) -> Iterator[Decision]:
+def avoided_exchanges(plan: PhysicalPlan) -> Iterator[Decision]:
     """Yield the exchanges avoided because tables are in buckets, for EXPLAIN ANALYZE."""
     for node in plan.walk():
         for side in _sides(node):

@@ -1,23 +1,28 @@
-"""Adding an Exchange above a plan if its distribution is not the required one."""
+"""Distributions that operators require: an Exchange is added above a plan that does not have the required one.
+
+A small build side needs no exchange if each task can compute it from blocks in shared memory.
+"""
 
 from __future__ import annotations
 
-from sharkpy.physical.distribution import (
+import dataclasses
+
+from sharkpy.optimizer.function_traits import is_deterministic_function
+from sharkpy.physical.estimate import estimated_bytes
+from sharkpy.physical.operators import BlockScan, Exchange, Filter, HashAggregate, HashJoin, NestedLoopJoin, Project
+from sharkpy.physical.plan import (
     Broadcast,
     BroadcastPartitioning,
     Hashed,
     HashPartitioning,
     Partitioning,
+    PhysicalPlan,
     RangePartitioning,
     Single,
     SinglePartitioning,
 )
-from sharkpy.physical.estimate import estimated_bytes
-from sharkpy.physical.fresh_ids import FreshIds
-from sharkpy.physical.operators import Exchange, Project
-from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.replicate import replicated
-from sharkpy.plan.expr import Alias, ColumnRef, Expr, SortKey
+from sharkpy.physical.plan_context import FreshIds
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, SortKey
 
 
 def single(plan: PhysicalPlan, ids: FreshIds) -> PhysicalPlan:
@@ -71,3 +76,32 @@ def with_columns(
 
 def _exchange(plan: PhysicalPlan, partitioning: Partitioning, ids: FreshIds) -> Exchange:
     return Exchange(ids.exchange(), plan, partitioning, estimated_bytes(plan))
+
+
+_REPEATABLE = (BlockScan, Project, Filter, HashJoin, NestedLoopJoin, HashAggregate)
+
+
+def replicated(plan: PhysicalPlan, max_rows: int) -> PhysicalPlan | None:
+    """Return `plan` with all its rows in each task and no exchange.
+
+    Return None if that is expensive, or tasks could differ.
+    """
+    scans = [node for node in plan.walk() if isinstance(node, BlockScan) and not node.is_replicated]
+    if not scans or sum(scan.blocks.num_rows for scan in scans) > max_rows or not all(map(_is_repeatable, plan.walk())):
+        return None
+
+    def replicate(node: PhysicalPlan) -> PhysicalPlan:
+        return dataclasses.replace(node, is_single=False, is_replicated=True) if isinstance(node, BlockScan) else node
+
+    everywhere: PhysicalPlan = plan.transform_up(replicate)
+    return everywhere if isinstance(everywhere.distribution, Broadcast) else None
+
+
+def _is_repeatable(node: PhysicalPlan) -> bool:
+    if isinstance(node, BlockScan):
+        if not (node.is_single or node.is_replicated):
+            return False
+    elif not isinstance(node, _REPEATABLE):
+        return False
+    calls = (part for expr in node.expressions for part in expr.walk() if isinstance(part, Call))
+    return all(is_deterministic_function(call.function) for call in calls)

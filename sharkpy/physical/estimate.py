@@ -1,4 +1,4 @@
-"""Rough estimates of the rows and bytes of physical plans, before anything is measured."""
+"""Rough estimates of the rows, bytes and work of physical plans, before anything is measured."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from sharkpy.physical.operators import (
     HashJoin,
     LimitOperator,
     NestedLoopJoin,
+    Project,
+    SortOperator,
     TopN,
     UnionAll,
     ValuesScan,
@@ -127,3 +129,33 @@ def selectivity(predicate: Expr | None) -> float:
     for term in conjuncts(predicate):
         share *= _SELECTIVITY.get(term.function, 0.4) if isinstance(term, Call) else 0.5
     return max(share, 0.001)
+
+
+_EFFORTLESS = (ValuesScan, Project, Filter, SortOperator, TopN, LimitOperator)
+_SCANNED_ROW = 0.1
+"""Cost of reading a row of a block, relative to taking it into a join or an aggregate."""
+_PARSED_VALUE = 0.25
+"""Cost of reading a value from a file."""
+
+
+def estimated_work(plan: PhysicalPlan) -> int:
+    """Estimate the rows that `plan`'s operators read; 0 if the plan itself has all its data."""
+    nodes = list(plan.walk())
+    if all(isinstance(node, _EFFORTLESS) for node in nodes):
+        return 0
+    return max(1, int(sum(map(_work, nodes))))
+
+
+def _work(node: PhysicalPlan) -> float:
+    match node:
+        case BlockScan():
+            return _SCANNED_ROW * node.blocks.num_rows
+        case FileScan():
+            return _PARSED_VALUE * estimated_rows(node) * len(node.columns)
+        case NestedLoopJoin(left=left, right=right):
+            return estimated_rows(left) * estimated_rows(right)
+        case Generate() | GivenScan():
+            return estimated_rows(node)
+        case Exchange() | Project() | LimitOperator():
+            return 0
+    return sum(map(estimated_rows, node.children))

@@ -16,7 +16,6 @@ import numpy as np
 from sharkpy.columnar.block_ranges import BlockOrder, block_order
 from sharkpy.columnar.bounds import Mask
 from sharkpy.columnar.pruning import Not, prune
-from sharkpy.physical.distribution import Single
 from sharkpy.physical.learned_filters import through_project
 from sharkpy.physical.operators import (
     BlockScan,
@@ -29,8 +28,8 @@ from sharkpy.physical.operators import (
     TopN,
     UnionAll,
 )
-from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.pruning_predicate import pruning_predicate, pruning_target
+from sharkpy.physical.plan import PhysicalPlan, Single
+from sharkpy.physical.pruning import pruning_predicate, pruning_target
 from sharkpy.physical.replan import Decision
 from sharkpy.plan.expr import ColumnRef, Expr, PythonValue, SortKey
 from sharkpy.plan.references import column_ids

@@ -14,7 +14,7 @@ from sharkpy.columnar.domain import Domain, domain_of, to_domain
 from sharkpy.columnar.pruning import Not, prune
 from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.columnar.version import TableVersion
-from sharkpy.physical.pruning_predicate import pruning_predicate
+from sharkpy.physical.pruning import pruning_predicate
 from sharkpy.plan.logical import Scan
 from sharkpy.plan.references import column_ids
 from sharkpy.sources.lenient_conversion import typed_values

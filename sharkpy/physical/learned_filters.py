@@ -31,7 +31,7 @@ from sharkpy.physical.operators import (
     UnionAll,
 )
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.pruning_predicate import pruning_predicate
+from sharkpy.physical.pruning import pruning_predicate
 from sharkpy.physical.replan import Decision
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, PythonValue, conjunction, conjuncts
 from sharkpy.plan.logical import JoinKind

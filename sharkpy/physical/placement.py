@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sharkpy.base import settings
-from sharkpy.optimizer.replan.place_stage import Place, Placement, place_stage
-from sharkpy.physical.context import PlanContext
-from sharkpy.physical.distribution import Single
+from sharkpy.optimizer.decisions import Place, Placement, place_stage
 from sharkpy.physical.operators import Exchange, ExchangeRead
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan import PhysicalPlan, Single
+from sharkpy.physical.plan_context import PlanContext
 from sharkpy.plan.logical import Given, LogicalPlan
 
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows, group_rows
 from sharkpy.physical import enforce, operators
-from sharkpy.physical.aggregates import aggregate_call, has_states, new_states
-from sharkpy.physical.context import PlanContext
-from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.aggregate_calls import aggregate_call, has_states, new_states
 from sharkpy.physical.operators import AggregateMode, HashAggregate, ValuesScan
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan_context import FreshIds, PlanContext
 from sharkpy.plan.expr import TRUE, AggregateCall, Alias, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Expand, Union, Values
 from sharkpy.plan.references import substitute

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sharkpy.base import settings
-from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.context import Context, NoStatistics
+from sharkpy.optimizer.decisions import JoinDistribution, JoinLimits, choose_join
 from sharkpy.optimizer.estimate import estimate_rows
-from sharkpy.optimizer.replan.choose_join import JoinDistribution, JoinLimits, choose_join
-from sharkpy.optimizer.statistics import NoStatistics
 from sharkpy.physical import enforce
 from sharkpy.physical.co_partition import is_aligned, key_positions
-from sharkpy.physical.context import PlanContext
-from sharkpy.physical.distribution import Broadcast, Hashed, Single
+from sharkpy.physical.enforce import replicated
 from sharkpy.physical.estimate import estimated_bytes, row_bytes
-from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import (
     LEFT_PRESERVED,
     RIGHT_PRESERVED,
@@ -28,9 +25,9 @@ from sharkpy.physical.operators import (
     Project,
     SortOperator,
 )
-from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.replan.reduce_sides import is_reducible
-from sharkpy.physical.replicate import replicated
+from sharkpy.physical.plan import Broadcast, Hashed, PhysicalPlan, Single
+from sharkpy.physical.plan_context import FreshIds, PlanContext
+from sharkpy.physical.replan.use_small_sides import is_reducible
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, conjunction, conjuncts
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
 from sharkpy.plan.references import column_ids

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import Exchange, StepOperator
 from sharkpy.physical.operators import Project as ProjectOperator
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan_context import FreshIds
 from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Sort, Step
 from sharkpy.plan.row_steps import Script
 

@@ -1,25 +1,32 @@
-"""Planning of logical plans: operators are chosen, and Exchanges are added only if rows must move."""
+"""Planning of logical plans: operators are chosen, and Exchanges are added only if rows must move.
+
+Each kind of operator with choices has a file: joins, aggregates, grouping sets and scans. `planned_decisions` shows the
+choices in EXPLAIN ANALYZE.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ResourceError, UnsupportedError
-from sharkpy.optimizer.replan.choose_buckets import choose_buckets
+from sharkpy.base.settings import Conf
+from sharkpy.optimizer.buckets import choose_buckets
+from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical import enforce, operators
 from sharkpy.physical.co_partition import release_buckets
-from sharkpy.physical.context import PlanContext
-from sharkpy.physical.distribution import Single
 from sharkpy.physical.estimate import estimated_rows
 from sharkpy.physical.first_rows import cut_blocks
-from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import (
     BlockScan,
+    Exchange,
     FileScan,
     GivenScan,
     HashAggregate,
+    HashJoin,
     LimitOperator,
+    NestedLoopJoin,
     Project,
     SortOperator,
     TopN,
@@ -27,8 +34,9 @@ from sharkpy.physical.operators import (
     ValuesScan,
 )
 from sharkpy.physical.placement import PlacedPlan, place_query, placed
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan import Broadcast, HashPartitioning, PhysicalPlan, RangePartitioning, Single
 from sharkpy.physical.plan_aggregate import plan_aggregate
+from sharkpy.physical.plan_context import FreshIds, PlanContext
 from sharkpy.physical.plan_grouping_sets import find_grouping_sets, plan_grouping_sets
 from sharkpy.physical.plan_join import JoinPlanner
 from sharkpy.physical.plan_scan import PlannedScan, plan_scan, scanned_bytes
@@ -239,3 +247,40 @@ def _rows(node: logical.Values | logical.Given) -> PhysicalPlan:
     return (
         ValuesScan(node.columns, node.rows) if isinstance(node, logical.Values) else GivenScan(node.columns, node.rows)
     )
+
+
+def planned_decisions(plan: PlacedPlan, values: Conf, parallelism: int) -> list[Decision]:
+    """Return the decisions made before the plan runs."""
+    nodes = list(plan.root.walk())
+    size = sum(scanned_bytes(node) for node in nodes if isinstance(node, (BlockScan, FileScan)))
+    exchanges = [node for node in nodes if isinstance(node, Exchange)]
+    text = f"the query runs as {plan.place_label}: {plan.placement.reason}"
+    placed = Decision("placement", text, plan.placement.figures, True)
+    return [placed, *_buckets(exchanges, size, parallelism), *_joins(nodes, values)]
+
+
+def _buckets(exchanges: list[Exchange], size: int, parallelism: int) -> Iterator[Decision]:
+    several = [one for one in exchanges if isinstance(one.partitioning, (HashPartitioning, RangePartitioning))]
+    for count in sorted({one.partitioning.num_buckets for one in several}):
+        names = ", ".join(str(one.exchange_id) for one in several if one.partitioning.num_buckets == count)
+        figures = (("bytes scanned", size), ("cores", parallelism))
+        yield Decision("choose_buckets", f"exchange {names} has {count} buckets", figures, True)
+
+
+def _joins(nodes: list[PhysicalPlan], values: Conf) -> Iterator[Decision]:
+    limit = values.value(settings.BROADCAST_BYTES)
+    for node in nodes:
+        if not isinstance(node, (HashJoin, NestedLoopJoin)):
+            continue
+        sides = {"left": node.left, "right": node.right}
+        whole = [name for name, side in sides.items() if isinstance(side.distribution, Broadcast)]
+        moved = [side for side in sides.values() if isinstance(side, Exchange)]
+        if not whole and not moved:
+            continue
+        how = f"reads its {whole[0]} side whole in every task" if whole else "moves its sides by hash"
+        known = (
+            (f"{name} bytes estimated", side.estimated_bytes)
+            for name, side in sides.items()
+            if isinstance(side, Exchange) and side.estimated_bytes is not None
+        )
+        yield Decision("plan_join", f"{node.label}: {how}", (*known, ("limit", limit)), True)

@@ -9,9 +9,9 @@ from typing import cast
 from sharkpy.base import settings
 from sharkpy.columnar.statistics_table import StatisticsAnswer, StatisticsTable
 from sharkpy.columnar.version import TableVersion
-from sharkpy.physical.context import PlanContext
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
-from sharkpy.physical.statistics_ranges import kept_blocks, whole_blocks
+from sharkpy.physical.plan_context import PlanContext
+from sharkpy.physical.pruning import keeps_whole_blocks, kept_blocks
 from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr, Literal, PythonValue
 from sharkpy.plan.logical import Aggregate, LogicalPlan, Project, Scan, Values
 from sharkpy.sources.source import Split
@@ -31,12 +31,12 @@ def answer_from_statistics(plan: LogicalPlan, context: PlanContext) -> LogicalPl
 
 def may_be_answered(plan: LogicalPlan) -> bool:
     """True if statistics may answer an aggregate of the plan, for these or other rows."""
-    return any(isinstance(node, Aggregate) and _asked(node) is not None for node in plan.walk())
+    return any(isinstance(node, Aggregate) and _scan_aggregates(node) is not None for node in plan.walk())
 
 
 def _answered(node: Aggregate, context: PlanContext) -> LogicalPlan | None:
-    asked = _asked(node)
-    known = None if asked is None else _known(asked.scan, asked.names, context)
+    asked = _scan_aggregates(node)
+    known = None if asked is None else _scan_statistics(asked.scan, asked.names, context)
     if asked is None or known is None:
         return None
     row: list[Expr] = []
@@ -49,7 +49,7 @@ def _answered(node: Aggregate, context: PlanContext) -> LogicalPlan | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ScanAggregates:
     """Aggregates over all rows of a scan, and the stored column of each column id."""
 
     scan: Scan
@@ -57,16 +57,16 @@ class _Asked:
     calls: tuple[AggregateCall, ...]
 
 
-def _asked(node: Aggregate) -> _Asked | None:
+def _scan_aggregates(node: Aggregate) -> _ScanAggregates | None:
     """Return the scan and calls of an aggregate that statistics may answer, or None if they never can."""
     found = None if node.groups or not node.aggregates else scan_below(node.child)
     calls = tuple(item.expr for item in node.aggregates if isinstance(item.expr, AggregateCall))
     if found is None or len(calls) < len(node.aggregates) or not all(map(_may_answer, calls)):
         return None
-    return None if found[0].sample is not None else _Asked(*found, calls)
+    return None if found[0].sample is not None else _ScanAggregates(*found, calls)
 
 
-def _known(scan: Scan, names: dict[int, str], context: PlanContext) -> _Known | None:
+def _scan_statistics(scan: Scan, names: dict[int, str], context: PlanContext) -> _ScanStatistics | None:
     """Return statistics of exactly the scan's rows, or None."""
     if scan.is_of_files:
         return None
@@ -80,21 +80,21 @@ def _known(scan: Scan, names: dict[int, str], context: PlanContext) -> _Known | 
     return None
 
 
-def _of_blocks(scan: Scan, names: dict[int, str], version: TableVersion) -> _Known | None:
-    if not whole_blocks(scan, version):
+def _of_blocks(scan: Scan, names: dict[int, str], version: TableVersion) -> _ScanStatistics | None:
+    if not keeps_whole_blocks(scan, version):
         return None
     kept = kept_blocks(scan, version)
     statistics = version.statistics if kept is None else version.statistics.part(kept)
-    return _Known(statistics.count(), names, statistics)
+    return _ScanStatistics(statistics.count(), names, statistics)
 
 
-def _of_splits(splits: Sequence[Split], names: dict[int, str]) -> _Known | None:
+def _of_splits(splits: Sequence[Split], names: dict[int, str]) -> _ScanStatistics | None:
     """Return the number of rows if all files state it, else None."""
     counts = [split.num_rows for split in splits]
-    return None if None in counts else _Known(sum(count or 0 for count in counts), names)
+    return None if None in counts else _ScanStatistics(sum(count or 0 for count in counts), names)
 
 
-def _of_partitions(scan: Scan, names: dict[int, str], partitions: HivePartitions) -> _Known | None:
+def _of_partitions(scan: Scan, names: dict[int, str], partitions: HivePartitions) -> _ScanStatistics | None:
     """Return statistics if the predicate keeps whole Hive partitions; only a row count if some are in files."""
     wanted = partitions.whole(scan)
     if wanted is None:
@@ -106,7 +106,7 @@ def _of_partitions(scan: Scan, names: dict[int, str], partitions: HivePartitions
     in_blocks = _of_blocks(scan, names, found.version)
     if in_blocks is None or not found.splits:
         return in_blocks
-    return _Known(in_blocks.num_rows + in_files.num_rows, names)
+    return _ScanStatistics(in_blocks.num_rows + in_files.num_rows, names)
 
 
 def scan_below(plan: LogicalPlan) -> tuple[Scan, dict[int, str]] | None:
@@ -135,7 +135,7 @@ def _may_answer(call: AggregateCall) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _ScanStatistics:
     """Number of rows, the stored column of each column id, and the blocks' statistics, if there are blocks."""
 
     num_rows: int
@@ -143,7 +143,7 @@ class _Known:
     statistics: StatisticsTable | None = None
 
 
-def _count(call: AggregateCall, known: _Known) -> StatisticsAnswer | None:
+def _count(call: AggregateCall, known: _ScanStatistics) -> StatisticsAnswer | None:
     match call.args:
         case ():
             return StatisticsAnswer(known.num_rows)
@@ -154,21 +154,21 @@ def _count(call: AggregateCall, known: _Known) -> StatisticsAnswer | None:
     return None
 
 
-def _min(call: AggregateCall, known: _Known) -> StatisticsAnswer | None:
+def _min(call: AggregateCall, known: _ScanStatistics) -> StatisticsAnswer | None:
     match call.args:
         case (ColumnRef(column_id),) if column_id in known.names and known.statistics is not None:
             return known.statistics.minimum(known.names[column_id])
     return None
 
 
-def _max(call: AggregateCall, known: _Known) -> StatisticsAnswer | None:
+def _max(call: AggregateCall, known: _ScanStatistics) -> StatisticsAnswer | None:
     match call.args:
         case (ColumnRef(column_id),) if column_id in known.names and known.statistics is not None:
             return known.statistics.maximum(known.names[column_id])
     return None
 
 
-_ANSWERS: dict[str, Callable[[AggregateCall, _Known], StatisticsAnswer | None]] = {
+_ANSWERS: dict[str, Callable[[AggregateCall, _ScanStatistics], StatisticsAnswer | None]] = {
     "count": _count,
     "min": _min,
     "max": _max,

@@ -13,9 +13,9 @@ from sharkpy.base.settings import Conf
 from sharkpy.execution.function_loader import FunctionLoader
 from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions, of_owner
 from sharkpy.session.defaults import add_keywords, warehouse_location
-from sharkpy.session.session_accesses import SessionAccesses
-from sharkpy.session.session_state import SessionState
-from sharkpy.session.shared_parts import SharedParts
+from sharkpy.session.remote_storage import SessionAccesses
+from sharkpy.session.session_base import SessionState
+from sharkpy.session.shared_state import SharedState
 from sharkpy.session.shark_context import SharkContext
 from sharkpy.sources.lake.lake_format import LakeReach
 from sharkpy.sources.lake.session_lakes import SessionLakes
@@ -37,11 +37,11 @@ def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None =
     values = add_keywords(Conf(), conf)
     values.set(settings.MASTER.key, master)
     values.set(settings.WAREHOUSE.key, warehouse_location(warehouse, values))
-    parts = SharedParts(values)
+    parts = SharedState(values)
     return open_session(values, parts, parts.catalog, is_owner=True)
 
 
-def open_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: bool) -> SharkContext:
+def open_session(conf: Conf, parts: SharedState, catalog: Catalog, *, is_owner: bool) -> SharkContext:
     """Open a session over `parts`. It loads functions by its own settings."""
     state = SessionState(parts, catalog, parts.new_name(), is_owner)
     known = weakref.ref(state)
@@ -105,7 +105,7 @@ def _lake_conf(session: weakref.ref[SharkContext], owner: Conf) -> Conf:
     return known.conf
 
 
-def open_stream_session(parts: SharedParts, values: Mapping[str, str], bounds: tuple[str, ...] | None) -> SharkContext:
+def open_stream_session(parts: SharedState, values: Mapping[str, str], bounds: tuple[str, ...] | None) -> SharkContext:
     """Open a session for the epochs of a continuous query, under its settings and within its bounds."""
     conf = parts.initial_conf.copy()
     for key, value in values.items():

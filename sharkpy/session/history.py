@@ -1,10 +1,14 @@
-"""History of the statements of an engine's sessions: the newest in memory and, if saving is on, in a file."""
+"""History of the statements of an engine's sessions: the newest in memory and, if saving is on, in a file.
+
+A thread writes records to the file in batches, so that no statement waits for it.
+"""
 
 from __future__ import annotations
 
 import itertools
 import logging
 import sqlite3
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -15,8 +19,7 @@ from sharkpy.base.wildcards import name_matches
 from sharkpy.catalog.statement_records import StatementFile
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.statement_records import StatementRecord
-    from sharkpy.session.history_writer import HistoryWriter
+    from sharkpy.catalog.statement_records import StatementFile, StatementRecord
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +43,6 @@ class StatementHistory:
         self._file: StatementFile | None = None
         self._writer: HistoryWriter | None = None
         if self.is_on and not is_read_only and conf.value(settings.HISTORY_SAVED):
-            from sharkpy.session.history_writer import HistoryWriter
-
             self._file = StatementFile(
                 path, conf.value(settings.HISTORY_SAVED_STATEMENTS), conf.value(settings.HISTORY_SAVED_DAYS)
             )
@@ -96,3 +97,75 @@ class StatementHistory:
         """Write the remaining records, for a few seconds at most."""
         if self._writer is not None:
             self._writer.close()
+
+
+writer_log = logging.getLogger(__name__)
+_GATHER_SECONDS = 0.2
+"""Time to gather the records of one batch. Records of this time are lost if the process is killed."""
+_RETRY_SECONDS = 2.0
+_CLOSE_SECONDS = 5.0
+_MOST_WAITING = 10_000
+_MOST_IN_BATCH = 500
+"""Limit on the records of a batch, so that the file's lock is held for a few milliseconds only."""
+
+
+class HistoryWriter:
+    """Writer of records, which wait in memory until they are written.
+
+    If writing fails and too many records wait, the oldest are dropped. The thread starts with the first record and
+    sleeps while no record waits.
+    """
+
+    def __init__(self, file: StatementFile) -> None:
+        self._file = file
+        self._waiting: deque[StatementRecord] = deque(maxlen=_MOST_WAITING)
+        self._lock = threading.RLock()
+        self._is_wanted = threading.Event()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._is_failing = False
+
+    def add(self, record: StatementRecord) -> None:
+        self._waiting.append(record)
+        if self._thread is None:
+            self._start()
+        self._is_wanted.set()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._is_wanted.set()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_SECONDS)
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None and not self._closing.is_set():
+                self._thread = threading.Thread(target=self._run, name="sharkpy-history", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._is_wanted.wait()
+            self._closing.wait(_RETRY_SECONDS if self._is_failing else _GATHER_SECONDS)
+            self._is_wanted.clear()
+            self._write()
+        self._write()
+
+    def _write(self) -> None:
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST_IN_BATCH))]
+            try:
+                self._file.append(batch)
+            except (sqlite3.Error, OSError, ValueError) as error:
+                if not self._is_failing:
+                    writer_log.warning("the history of statements cannot be saved: %s", error)
+                self._is_failing = True
+                self._is_wanted.set()
+                self._put_back(batch)
+                return
+            self._is_failing = False
+
+    def _put_back(self, batch: list[StatementRecord]) -> None:
+        room = _MOST_WAITING - len(self._waiting)
+        if room > 0:
+            self._waiting.extendleft(reversed(batch[-room:]))

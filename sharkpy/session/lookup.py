@@ -22,9 +22,9 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import new_runner
 from sharkpy.execution.tasks.buckets import RowBuckets
-from sharkpy.optimizer.replan.place_stage import Place
-from sharkpy.physical.context import PlanContext
+from sharkpy.optimizer.decisions import Place
 from sharkpy.physical.lowering.lower_stage import only_stage
+from sharkpy.physical.plan_context import PlanContext
 from sharkpy.physical.planner import plan_physical
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, PythonValue
 from sharkpy.plan.logical import LogicalPlan, Project, Scan

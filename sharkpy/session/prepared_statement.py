@@ -71,7 +71,7 @@ class PreparedStatement:
         self._statement = statement
         self._end = end
         self._database = session.current_database
-        engine = session.known_engine
+        engine = session.started_engine
         conf = session.conf
         self._key = (text, self._database, conf.changes(), conf.secrets_id, engine and engine.parallelism)
         self._snapshot = session.snapshot()

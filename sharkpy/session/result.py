@@ -211,7 +211,7 @@ class Result:
 
     def show(self, num_rows: int = 20) -> None:
         """Print the next rows as a table, or a plan as its lines, without consuming them."""
-        from sharkpy.session.writers import write_lines, write_table
+        from sharkpy.session.output_formats import write_lines, write_table
         from sharkpy.values.visible_text import for_terminal
 
         if not self.columns:

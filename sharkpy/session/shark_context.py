@@ -19,7 +19,7 @@ from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.names import check_name, qualified
 from sharkpy.session.defaults import add_keywords
 from sharkpy.session.result import Result, Row
-from sharkpy.session.session_seam import SessionSeam
+from sharkpy.session.session_base import SessionBase
 from sharkpy.sources.storage.meter import LISTED
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sharkpy.udf.user.declare import Returns, TypeLike
 
 
-class SharkContext(SessionSeam):
+class SharkContext(SessionBase):
     """Session of an engine: settings, a current database, temporary tables, and access to the engine.
 
     1. `sql` runs one statement; a query's rows are computed while its Result is read.

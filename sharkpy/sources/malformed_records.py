@@ -90,7 +90,7 @@ def malformed_record_splits(splits: Sequence[Split], stream: str, schema: Schema
 
 
 class MalformedRecords(StreamFormat):
-    """Format of `malformed_record_splits`. A record is malformed if it does not parse, or if a field has another type."""
+    """Format of `malformed_record_splits`. A record is malformed if it or a field of it does not parse."""
 
     name = NAME
 

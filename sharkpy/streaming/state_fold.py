@@ -10,7 +10,7 @@ from sharkpy.base.settings import COMPACTION
 from sharkpy.catalog.model import Table
 from sharkpy.execution.queries.plan_cache import CatalogLookups
 from sharkpy.execution.queries.write_query import write_files
-from sharkpy.physical.sinks import FileSink
+from sharkpy.physical.stage_program import FileSink
 from sharkpy.sql.binder import bind_state_folds
 from sharkpy.sql.context import StatementClock
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharkpy.session.writers import BINARY_WRITERS, OF_SUFFIX, WRITERS, Look, text_width, write_table
+from sharkpy.session.output_formats import BINARY_WRITERS, OF_SUFFIX, WRITERS, Look, text_width, write_table
 from sharkpy.values.types import BIGINT, DATE, STRING, DecimalType, Field, Schema, arrow_schema
 from sharkpy.values.visible_text import as_visible, visible, visible_lines
 

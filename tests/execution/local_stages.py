@@ -15,15 +15,14 @@ from sharkpy.execution.tasks.exchange_statistics import merge_collected
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task
-from sharkpy.optimizer.replan.decision import Decision
-from sharkpy.physical.distribution import ExchangeStatistics, SinglePartitioning
+from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import ExchangeRead
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan import ExchangeStatistics, PhysicalPlan, SinglePartitioning
 from sharkpy.physical.replan import replan
-from sharkpy.physical.sinks import RangeSink, ResultSink, StageSink
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
-from sharkpy.physical.task_inputs import merged
+from sharkpy.physical.stage import merged_inputs
+from sharkpy.physical.stage_program import RangeSink, ResultSink, StageSink
 from sharkpy.values.types import arrow_schema
 
 PARALLELISM = 2
@@ -85,7 +84,9 @@ class LocalStages:
         tasks = pack_tasks(inputs, len(planned), PARALLELISM, scanned) if reads else [(task,) for task in planned]
         return [
             self._task(
-                stage.program, TaskData(merged([stage.tasks[one] for one in task]), self._read(inputs, task)), context
+                stage.program,
+                TaskData(merged_inputs([stage.tasks[one] for one in task]), self._read(inputs, task)),
+                context,
             )
             for task, context in ((task, SinkContext(number, exchange_id)) for number, task in enumerate(tasks))
         ]

@@ -8,10 +8,9 @@ from sharkpy.execution.engine import Engine
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.statement import ProgressListener, ignore_progress
-from sharkpy.optimizer.replan.place_stage import Place, Placement
-from sharkpy.physical.sinks import ResultSink, StageSink
+from sharkpy.optimizer.decisions import Place, Placement
 from sharkpy.physical.stage import Stage
-from sharkpy.physical.stage_program import StageInput, StageProgram, TaskInput
+from sharkpy.physical.stage_program import ResultSink, StageInput, StageProgram, StageSink, TaskInput
 from sharkpy.values.types import BIGINT, STRING, Field, Schema
 
 SCHEMA = Schema((Field("c0", BIGINT), Field("c1", STRING)))

@@ -14,7 +14,7 @@ from sharkpy.execution.tasks.buckets import BUCKET_COLUMN, HASH_COLUMN, bucketed
 from sharkpy.execution.tasks.exchange_writer import exchange_payloads
 from sharkpy.execution.tasks.inputs import TaskMetrics
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, SinkContext, windows
-from sharkpy.physical.sinks import HashSink, RangeSink
+from sharkpy.physical.stage_program import HashSink, RangeSink
 
 KeyOrder = tuple[bool, bool]
 ROW = st.tuples(st.one_of(st.none(), st.integers(-3, 3)), st.sampled_from(["", "a", "b", None]))

@@ -16,7 +16,7 @@ from sharkpy.execution.tasks.exchange_statistics import (
     merge_collected,
 )
 from sharkpy.execution.tasks.report import ReportCollector, TaskReport
-from sharkpy.physical.distribution import ExchangeStatistics
+from sharkpy.physical.plan import ExchangeStatistics
 
 
 def window(key: np.ndarray, num_buckets: int, spread: dict[int, int] | None = None) -> Window:

@@ -18,8 +18,7 @@ from sharkpy.base.java import packaged_java
 from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.scratch import make_scratch
-from sharkpy.physical.sinks import HashSink
-from sharkpy.physical.stage_program import ExchangeColumns
+from sharkpy.physical.stage_program import ExchangeColumns, HashSink
 from sharkpy.values.types import BIGINT
 
 from .programs import SCHEMA, in_driver, numbers, stage, stage_runner

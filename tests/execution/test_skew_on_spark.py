@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sharkpy.execution.engine import Engine
-from sharkpy.physical.distribution import DealtBuckets, spread_buckets
-from sharkpy.physical.sinks import HashSink, ResultSink, Spread
+from sharkpy.physical.plan import DealtBuckets, spread_buckets
 from sharkpy.physical.stage import Stage
-from sharkpy.physical.stage_program import ExchangeColumns, StageProgram, TaskInput
+from sharkpy.physical.stage_program import ExchangeColumns, HashSink, ResultSink, Spread, StageProgram, TaskInput
 
 from .programs import SCHEMA, stage, stage_runner
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sharkpy
-from sharkpy.optimizer.replan import pack_buckets
+from sharkpy.optimizer import buckets
 
 pytestmark = pytest.mark.spark
 
@@ -45,7 +45,7 @@ QUERIES = {
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("query", QUERIES)
 def test_tasks_share_a_heavy_group(context: Any, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pack_buckets, "SMALL_BYTES", 1)
+    monkeypatch.setattr(buckets, "SMALL_BYTES", 1)
     context.sql("SET shark.skew=false").close()
     one = context.sql(query)
     expected = sorted(one.fetchall())

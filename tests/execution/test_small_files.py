@@ -28,8 +28,7 @@ from sharkpy.execution.tasks.small_files import (
 )
 from sharkpy.execution.tasks.task import task_batches
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
-from sharkpy.physical.sinks import ResultSink
-from sharkpy.physical.stage_program import FileColumns, StageProgram, TaskInput
+from sharkpy.physical.stage_program import FileColumns, ResultSink, StageProgram, TaskInput
 from sharkpy.sources import split_rows
 from sharkpy.sources.formats import source
 from sharkpy.sources.layout import list_data_files

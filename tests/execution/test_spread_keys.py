@@ -22,9 +22,9 @@ from sharkpy.execution.tasks.inputs import (
     read_payloads,
 )
 from sharkpy.execution.tasks.sinks import encode_payload
-from sharkpy.optimizer.replan import pack_buckets
+from sharkpy.optimizer import buckets
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.sinks import Spread
+from sharkpy.physical.stage_program import Spread
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Literal
 from sharkpy.plan.logical import LATERAL_JOINS, Aggregate, Join, JoinKind, LogicalPlan, Project
 from sharkpy.values.types import BIGINT, BOOLEAN
@@ -51,7 +51,7 @@ KEYS = st.lists(st.one_of(st.none(), st.integers(0, 4)), max_size=25)
 def _several_tasks() -> Iterator[None]:
     """Have several tasks, even for little data."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pack_buckets, "SMALL_BYTES", 1)
+        patch.setattr(buckets, "SMALL_BYTES", 1)
         yield
 
 

@@ -12,9 +12,17 @@ from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.statement import Progress, ignore_progress
 from sharkpy.execution.tasks.report import BlockResult, ReportCollector
 from sharkpy.execution.tasks.task import BATCH_ROWS
-from sharkpy.physical.sinks import BlockSink, HashSink, RangeSink, SingleSink
 from sharkpy.physical.stage import Stage
-from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, StageProgram, TaskInput
+from sharkpy.physical.stage_program import (
+    BlockSink,
+    BroadcastColumns,
+    ExchangeColumns,
+    HashSink,
+    RangeSink,
+    SingleSink,
+    StageProgram,
+    TaskInput,
+)
 from sharkpy.values.types import BIGINT, STRING, Field, Schema
 
 from .programs import SCHEMA, in_driver, numbers, stage, stage_runner

@@ -184,8 +184,7 @@ def test_without_connections_of_its_own_a_task_has_no_steps(tmp_path: Path) -> N
 
     from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
     from sharkpy.execution.tasks.task import task_batches
-    from sharkpy.physical.sinks import ResultSink
-    from sharkpy.physical.stage_program import StageProgram, StepColumns
+    from sharkpy.physical.stage_program import ResultSink, StageProgram, StepColumns
     from sharkpy.values.types import Field, Schema
 
     schema = Schema((Field("c3", INT),))

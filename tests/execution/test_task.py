@@ -18,11 +18,13 @@ from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.sinks import SinkContext, encode_payload
 from sharkpy.execution.tasks.task import run_task, task_batches
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
-from sharkpy.physical.sinks import BlockSink, FileSink, ResultSink
 from sharkpy.physical.stage_program import (
     BlockColumns,
+    BlockSink,
     BroadcastColumns,
     ExchangeColumns,
+    FileSink,
+    ResultSink,
     StageInput,
     StageProgram,
     TaskInput,

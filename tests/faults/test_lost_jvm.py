@@ -109,7 +109,7 @@ def test_a_statement_waits_for_the_end_of_a_lost_jvm(tmp_path: Path, monkeypatch
 def test_another_thread_notices_it_first(error: Exception) -> None:
     """Then the context has become an empty object in the midst of a call."""
     engine = SimpleNamespace(lost_sparks=3)
-    session: Any = SimpleNamespace(known_engine=engine, engine=engine)
+    session: Any = SimpleNamespace(started_engine=engine, engine=engine)
 
     def fail(lost: int) -> None:
         with detecting_lost_jvm(session):

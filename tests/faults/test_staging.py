@@ -16,8 +16,7 @@ from sharkpy.execution.queries import write_query
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.sinks import SinkContext
 from sharkpy.execution.tasks.task import run_task
-from sharkpy.physical.sinks import FileSink
-from sharkpy.physical.stage_program import StageProgram
+from sharkpy.physical.stage_program import FileSink, StageProgram
 from sharkpy.sources import staged_files
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema

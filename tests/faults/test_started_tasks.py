@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 import sharkpy
-from sharkpy.physical import task_inputs
+from sharkpy.physical import stage
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(autouse=True)
 def one_task_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_inputs, "_TASK_BYTES", 1)
-    monkeypatch.setattr(task_inputs, "_TASKS_PER_CORE", 100)
+    monkeypatch.setattr(stage, "_TASK_BYTES", 1)
+    monkeypatch.setattr(stage, "_TASKS_PER_CORE", 100)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError
 from sharkpy.execution.queries.plan_query import bind_text, plan_steps
-from sharkpy.optimizer.replan.place_stage import Place
+from sharkpy.optimizer.decisions import Place
 from tests.functions import users_functions
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.statistics import ColumnEstimate, NoStatistics, StatisticsProvider
+from sharkpy.optimizer.context import ColumnEstimate, Context, NoStatistics, StatisticsProvider
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Scan
 from sharkpy.values.types import BIGINT, BOOLEAN, INT, STRING, DataType, Field, Schema

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.optimizer.rules.eliminate_outer_joins import eliminate_outer_joins
+from sharkpy.optimizer.rules.convert_joins import eliminate_outer_joins
 from sharkpy.plan.expr import Expr
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
 from tests.optimizer.builder import both, call, context, either, eq, gt, join, negated, scan, select, where

@@ -4,8 +4,8 @@ import datetime
 
 import pytest
 
+from sharkpy.optimizer.context import ColumnEstimate
 from sharkpy.optimizer.estimate import DEFAULT_ROWS, estimate_rows, known_distinct
-from sharkpy.optimizer.statistics import ColumnEstimate
 from sharkpy.plan.expr import Expr, Literal
 from sharkpy.plan.logical import JoinKind, Limit, LogicalPlan
 from sharkpy.values.types import DATE

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from sharkpy.base.settings import Conf
+from sharkpy.optimizer.context import NoStatistics
 from sharkpy.optimizer.optimize import optimize
 from sharkpy.optimizer.rules.infer_predicates import infer_predicates
-from sharkpy.optimizer.statistics import NoStatistics
 from sharkpy.plan.expr import Alias
 from sharkpy.plan.logical import Filter, JoinKind, Scan
 from tests.optimizer.builder import call, context, either, eq, gt, join, lt, nodes, scan, select, where

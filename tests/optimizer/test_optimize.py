@@ -6,13 +6,9 @@ import pytest
 
 from sharkpy.base.errors import ConfigurationError, InternalError
 from sharkpy.base.settings import Conf
-from sharkpy.optimizer.batches import BATCHES, RULES, excluded_rules
-from sharkpy.optimizer.check_rule import RuleChecks, dangling_columns
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.optimize import optimize, run_batch
-from sharkpy.optimizer.rule import Batch, Rewriting, Rule
-from sharkpy.optimizer.statistics import NoStatistics
-from sharkpy.optimizer.trace import Trace, changed_lines
+from sharkpy.optimizer.batches import BATCHES, RULES, Batch, Rewriting, Rule, excluded_rules
+from sharkpy.optimizer.context import Context, NoStatistics
+from sharkpy.optimizer.optimize import RuleChecks, Trace, changed_lines, dangling_columns, optimize, run_batch
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Filter, JoinKind, LogicalPlan, Project, Scan
 from sharkpy.values.types import STRING

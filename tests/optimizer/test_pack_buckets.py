@@ -3,10 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharkpy.optimizer.replan.pack_buckets import (
-    FINE_BYTES,
+from sharkpy.optimizer.buckets import (
     SMALL_BYTES,
     TASK_BYTES,
+    TWO_TASK_BYTES,
     pack_buckets,
     packing_decision,
     task_share,
@@ -55,7 +55,7 @@ def test_much_is_read_by_even_tasks() -> None:
     packed = pack_buckets(sizes, 2)
     assert max(loads(sizes, packed)) == 40 * MB
     assert (0,) in packed
-    assert task_share(FINE_BYTES * 2, 2) == FINE_BYTES // 2
+    assert task_share(TWO_TASK_BYTES * 2, 2) == TWO_TASK_BYTES // 2
     assert task_share(1 << 40, 2) == TASK_BYTES
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.optimizer.rules.push_down_filters import push_down_filters
+from sharkpy.optimizer.rules.push_down import push_down_filters
 from sharkpy.plan.expr import Alias, Call, Expr, WindowCall
 from sharkpy.plan.logical import Filter, Generate, Join, JoinKind, Limit, LogicalPlan, Scan, Sort, Step, Union, Window
 from sharkpy.plan.row_steps import RowStep

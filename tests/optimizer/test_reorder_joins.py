@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sharkpy.optimizer.context import ColumnEstimate
 from sharkpy.optimizer.join_graph import JoinGraph, build_graph
 from sharkpy.optimizer.rules import reorder_joins as reorder_joins_module
 from sharkpy.optimizer.rules.reorder_joins import Order, reorder_joins
-from sharkpy.optimizer.statistics import ColumnEstimate
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Scan
 from tests.examples import examples

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.optimizer.replan.choose_buckets import choose_buckets
-from sharkpy.optimizer.replan.choose_join import BROADCAST_SIDES, JoinDistribution, JoinLimits, choose_join
-from sharkpy.optimizer.replan.place_stage import Place, place_stage
+from sharkpy.optimizer.buckets import choose_buckets
+from sharkpy.optimizer.decisions import BROADCAST_SIDES, JoinDistribution, JoinLimits, Place, choose_join, place_stage
 from sharkpy.plan.logical import LATERAL_JOINS, JoinKind
 
 LEFT, RIGHT, SHUFFLE = JoinDistribution.BROADCAST_LEFT, JoinDistribution.BROADCAST_RIGHT, JoinDistribution.SHUFFLE

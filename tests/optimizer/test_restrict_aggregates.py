@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sharkpy.optimizer.rules.restrict_aggregates import restrict_aggregates
+from sharkpy.optimizer.rules.restrict_by_semi_joins import restrict_aggregates
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Scan
 from tests.optimizer.builder import Statistics, aggregate, context, eq, group, join, nodes, scan, select, where
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.optimizer.batches import RULES
+from sharkpy.optimizer.context import NoStatistics, StatisticsProvider
 from sharkpy.optimizer.function_traits import COMPARISONS
 from sharkpy.optimizer.optimize import optimize
-from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
 from sharkpy.plan.expr import Call, Expr
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.subqueries import SUBQUERIES, InSubquery

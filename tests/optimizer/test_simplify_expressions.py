@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from sharkpy.optimizer.rules.simplify_conditions import connect
 from sharkpy.optimizer.rules.simplify_expressions import simplify_expr, simplify_expressions
-from sharkpy.optimizer.simplify.boolean import connect
 from sharkpy.plan.expr import FALSE, TRUE, Call, Cast, Expr, Literal
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, DecimalType
 from tests.optimizer.builder import both, call, context, either, eq, gt, lit, lt, negated, scan, where

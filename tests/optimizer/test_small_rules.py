@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from sharkpy.optimizer.batches import Rule
-from sharkpy.optimizer.rules.eliminate_distinct import eliminate_distinct
-from sharkpy.optimizer.rules.merge_constant_rows import merge_constant_rows
-from sharkpy.optimizer.rules.merge_projects import merge_projects
-from sharkpy.optimizer.rules.propagate_empty import propagate_empty
-from sharkpy.optimizer.rules.push_down_limits import push_down_limits
-from sharkpy.optimizer.rules.push_down_semi_joins import push_down_semi_joins
-from sharkpy.optimizer.rules.remove_projects import remove_projects
-from sharkpy.optimizer.rules.remove_sorts import remove_sorts
-from sharkpy.optimizer.rules.widen_semi_joins import widen_semi_joins
+from sharkpy.optimizer.rules.convert_joins import widen_semi_joins
+from sharkpy.optimizer.rules.fold_relations import merge_constant_rows, propagate_empty
+from sharkpy.optimizer.rules.push_down import push_down_limits
+from sharkpy.optimizer.rules.remove_needless_steps import (
+    eliminate_distinct,
+    merge_projects,
+    remove_projects,
+    remove_sorts,
+)
+from sharkpy.optimizer.rules.restrict_by_semi_joins import push_down_semi_joins
 from sharkpy.plan.expr import FALSE, TRUE, Alias, Call, Literal, SortKey
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, Limit, LogicalPlan, Project, Sort, Step, Union, Values
 from sharkpy.plan.row_steps import RowStep

@@ -6,7 +6,7 @@ import datetime
 from decimal import Decimal
 
 from sharkpy.catalog.model import Table
-from sharkpy.optimizer.statistics import ColumnEstimate
+from sharkpy.optimizer.context import ColumnEstimate
 
 ROWS = {
     "region": 5,

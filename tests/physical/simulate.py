@@ -15,29 +15,31 @@ from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tasks.buckets import RowBuckets
-from sharkpy.optimizer.replan.place_stage import Place
-from sharkpy.physical.block_form import ARROW_TYPES, read_block
-from sharkpy.physical.context import PlanContext
-from sharkpy.physical.distribution import (
+from sharkpy.optimizer.decisions import Place
+from sharkpy.physical.integer_columns import ARROW_TYPES, read_block
+from sharkpy.physical.lowering.lower_stage import lower_stage
+from sharkpy.physical.operators import Exchange, ExchangeRead
+from sharkpy.physical.plan import (
     BroadcastPartitioning,
     ExchangeStatistics,
+    PhysicalPlan,
     RangePartitioning,
     SinglePartitioning,
 )
-from sharkpy.physical.lowering.lower_stage import lower_stage
-from sharkpy.physical.operators import Exchange, ExchangeRead
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan_context import PlanContext
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.range_bounds import range_bounds, sample_plan
 from sharkpy.physical.replan import replan
-from sharkpy.physical.sinks import BroadcastSink, HashSink, RangeSink, ResultSink
-from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
+from sharkpy.physical.split_stages import next_exchange, range_bounds, read_of, replace_exchange, sample_plan, sink_of
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import (
     BlockColumns,
     BroadcastColumns,
+    BroadcastSink,
     ExchangeColumns,
     FileColumns,
+    HashSink,
+    RangeSink,
+    ResultSink,
     StageProgram,
     TaskInput,
 )

@@ -16,14 +16,13 @@ from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec
 from sharkpy.columnar.store import BlockStore
 from sharkpy.execution.tasks.buckets import RowBuckets
-from sharkpy.physical.co_partition import spared_exchanges
+from sharkpy.physical.co_partition import avoided_exchanges
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import Exchange
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.sinks import ResultSink
-from sharkpy.physical.stage_program import TaskInput
-from sharkpy.physical.task_inputs import merged
+from sharkpy.physical.stage import merged_inputs
+from sharkpy.physical.stage_program import ResultSink, TaskInput
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Literal, WindowCall
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Union, Window
 from sharkpy.values.types import BIGINT, BOOLEAN, INT, Field, Schema, from_arrow
@@ -140,7 +139,7 @@ def test_a_join_of_aligned_tables_moves_nothing(store: BlockStore, kind: JoinKin
     plan = planned(w, joined(w, kind))
     assert exchanges(plan) == []
     assert plan.explain().count("co-partitioned on [k#") == 3
-    assert [decision.rule for decision in spared_exchanges(plan)] == ["co_partitioned"] * 2
+    assert [decision.rule for decision in avoided_exchanges(plan)] == ["co_partitioned"] * 2
 
 
 @pytest.mark.parametrize(
@@ -232,7 +231,7 @@ def test_each_task_gets_whole_buckets_of_both_sides(store: BlockStore, num_bucke
 def test_packed_tasks_read_what_each_would_have_read() -> None:
     a, b, shared = object(), object(), object()
     parts = [TaskInput((("in0", (a,)), ("in1", (shared,)))), TaskInput((("in0", (b,)), ("in1", (shared,))))]  # type: ignore[arg-type]
-    assert merged(parts) == TaskInput((("in0", (a, b)), ("in1", (shared,))))  # type: ignore[arg-type]
+    assert merged_inputs(parts) == TaskInput((("in0", (a, b)), ("in1", (shared,))))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 import sharkpy
 from sharkpy.execution.queries.plan_query import bind_text, plan_query
-from sharkpy.physical.column_bounds import MOST_STRINGS, ColumnBounds
+from sharkpy.physical.column_bounds import MOST_STRINGS, ColumnBounds, ColumnRange
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import BlockScan, BlockSet
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.ranges import ColumnRange
-from sharkpy.physical.sinks import ResultSink
-from sharkpy.physical.stage_program import StageProgram
+from sharkpy.physical.stage_program import ResultSink, StageProgram
 from tests.examples import examples
 
 SHARED = "WITH s AS (SELECT word, sum(n) AS total FROM t GROUP BY word)"

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.task import task_batches
-from sharkpy.optimizer.replan.place_stage import Place, Placement
-from sharkpy.physical.constant_rows import MOST_BYTES, MOST_VALUES, constant_rows
-from sharkpy.physical.lowering.lower_stage import lower_stage, result_stage
+from sharkpy.optimizer.decisions import Place, Placement
+from sharkpy.physical.lowering.lower_stage import MOST_BYTES, MOST_VALUES, constant_rows, lower_stage, result_stage
 from sharkpy.physical.operators import (
     Filter,
     LimitOperator,
@@ -26,8 +25,8 @@ from sharkpy.physical.operators import (
     ValuesScan,
 )
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.sinks import ResultSink
 from sharkpy.physical.stage import AS_TASKS
+from sharkpy.physical.stage_program import ResultSink
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey
 from sharkpy.values.types import (
     BIGINT,

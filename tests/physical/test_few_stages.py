@@ -7,12 +7,12 @@ import pytest
 
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
-from sharkpy.physical.distribution import ExchangeStatistics
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import BlockScan, Exchange, HashJoin
+from sharkpy.physical.plan import ExchangeStatistics
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.replan import reduce_sides, replan
-from sharkpy.physical.replan.reduce_sides import MIN_BYTES
+from sharkpy.physical.replan import replan, use_small_sides
+from sharkpy.physical.replan.use_small_sides import MIN_BYTES
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Literal, SortKey
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, Project, Sort
@@ -121,8 +121,8 @@ def test_a_large_right_side_is_reduced_by_the_measured_left_side(store, kind):
 @pytest.mark.parametrize("null_safe", [False, True])
 @pytest.mark.parametrize("kind", [JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT])
 def test_reducing_a_side_changes_no_answer(store, kind, null_safe, monkeypatch):
-    monkeypatch.setattr(reduce_sides, "MIN_BYTES", 0)
-    monkeypatch.setattr(reduce_sides, "MIN_RATIO", 0)
+    monkeypatch.setattr(use_small_sides, "MIN_BYTES", 0)
+    monkeypatch.setattr(use_small_sides, "MIN_RATIO", 0)
     w = world(store, shark_task_single_max_bytes="0")
     w.tables["some"] = pa.table({"a": pa.array([None, 1, 4, 4, 80, None], pa.int64())})
     w.tables["more"] = pa.table({"b": pa.array([4, 1, None, 7, 9, 1, None], pa.int64()), "c": pa.array(range(7))})

@@ -23,7 +23,7 @@ from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import BlockScan, TopN
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.sinks import ResultSink
+from sharkpy.physical.stage_program import ResultSink
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Literal, SortKey
 from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Sort, Union
 from sharkpy.values.types import BIGINT, BOOLEAN, INT

@@ -15,17 +15,16 @@ from hypothesis import strategies as st
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
 from sharkpy.execution.stages.plan_runner import MOST_VALUES, key_values
-from sharkpy.physical import early_build_side
-from sharkpy.physical.distribution import ExchangeStatistics
-from sharkpy.physical.early_build_side import with_early_build_side
+from sharkpy.physical import build_side_filters
+from sharkpy.physical.build_side_filters import with_early_build_side
 from sharkpy.physical.learned_filters import KeyValues, learn_filters
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import BlockScan, ExchangeRead
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan import ExchangeStatistics, PhysicalPlan
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.replan import Decision, replan
-from sharkpy.physical.sinks import ResultSink
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange
+from sharkpy.physical.stage_program import ResultSink
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, conjunction
 from sharkpy.plan.logical import LATERAL_JOINS, Aggregate, Join, JoinKind, LogicalPlan, Union
 from sharkpy.values.types import BIGINT, BOOLEAN, INT
@@ -45,8 +44,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockStore]:
 
 @pytest.fixture(autouse=True)
 def small_counts_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_build_side, "_LEAST_PROBE_ROWS", 0)
-    monkeypatch.setattr(early_build_side, "_LEAST_PROBE_BLOCKS", 2)
+    monkeypatch.setattr(build_side_filters, "_LEAST_PROBE_ROWS", 0)
+    monkeypatch.setattr(build_side_filters, "_LEAST_PROBE_BLOCKS", 2)
 
 
 class Learner:

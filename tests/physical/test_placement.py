@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from sharkpy.optimizer.replan.place_stage import Place
-from sharkpy.physical.distribution import ExchangeStatistics
+from sharkpy.optimizer.decisions import Place
 from sharkpy.physical.placement import PlacedPlan, place_fragment
+from sharkpy.physical.plan import ExchangeStatistics
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange
 from sharkpy.plan.expr import AggregateCall, Alias, SortKey

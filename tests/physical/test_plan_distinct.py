@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
-from sharkpy.optimizer.statistics import ColumnEstimate
+from sharkpy.optimizer.context import ColumnEstimate
 from sharkpy.physical import plan_aggregate
-from sharkpy.physical.context import PlanContext
-from sharkpy.physical.distribution import HashPartitioning
 from sharkpy.physical.operators import Exchange, Expand, HashAggregate
-from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.plan_distinct import Levels
+from sharkpy.physical.plan import HashPartitioning, PhysicalPlan
+from sharkpy.physical.plan_aggregate import Levels
+from sharkpy.physical.plan_context import PlanContext
 from sharkpy.physical.planner import plan_physical
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from sharkpy.base.settings import Conf
-from sharkpy.physical.distribution import BroadcastPartitioning, ExchangeStatistics, SpreadKey
 from sharkpy.physical.operators import Exchange, ExchangeRead, HashJoin
+from sharkpy.physical.plan import BroadcastPartitioning, ExchangeStatistics, SpreadKey
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.replan import replan
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange

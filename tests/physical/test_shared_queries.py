@@ -12,7 +12,7 @@ from sharkpy.execution.queries.plan_query import bind_text, plan_query
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import BlockScan
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.sinks import ResultSink
+from sharkpy.physical.stage_program import ResultSink
 
 TOTALS = "WITH totals AS (SELECT k, sum(v) AS total FROM t WHERE v > {low} GROUP BY k)"
 

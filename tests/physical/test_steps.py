@@ -14,8 +14,7 @@ from sharkpy.physical.operators import Exchange, StepOperator
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.sinks import ResultSink
-from sharkpy.physical.stage_program import BlockColumns, StepColumns
+from sharkpy.physical.stage_program import BlockColumns, ResultSink, StepColumns
 from sharkpy.plan.expr import Call, ColumnRef, Literal, SortKey
 from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Sort, Step
 from sharkpy.plan.row_steps import RowStep

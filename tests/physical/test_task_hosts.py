@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharkpy.columnar.handle import BlockHandle
+from sharkpy.physical.stage import _balance, _balance_blocks, preferred_host
 from sharkpy.physical.stage_program import TaskInput
-from sharkpy.physical.task_inputs import _balance, _balance_blocks, preferred_host
 
 
 def block(number: int, host: str, size: int) -> BlockHandle:

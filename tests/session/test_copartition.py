@@ -13,7 +13,7 @@ from sharkpy.columnar.store import open_block
 from sharkpy.execution.queries.plan_query import bind_text, plan_steps
 from sharkpy.execution.tasks import buckets
 from sharkpy.execution.tasks.buckets import RowBuckets
-from sharkpy.optimizer.replan.place_stage import Place
+from sharkpy.optimizer.decisions import Place
 from sharkpy.physical.operators import Exchange
 
 SPREAD = {

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 import sharkpy
 from sharkpy.base.errors import BindError, InternalError
-from sharkpy.physical import kept_stages, stage_template
+from sharkpy.physical import stage_cache
 from sharkpy.physical.lowering import lower_stage
 from sharkpy.physical.operators import BlockScan
-from sharkpy.physical.stage_template import StageTemplate, scans_of
+from sharkpy.physical.stage_cache import StageTemplate, scans_of
 from sharkpy.sql.parameters import bind_parameters
 from tests.examples import examples
 
@@ -62,7 +62,7 @@ def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
 def lowered(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Plans of tables that were lowered, without the plans of checks."""
     found: list[object] = []
-    original, check = lower_stage.lower_fragment, kept_stages.check_stage
+    original, check = lower_stage.lower_fragment, stage_cache.check_stage
 
     def lower(fragment: Any, *rest: Any) -> Any:
         if scans_of(fragment):
@@ -75,8 +75,8 @@ def lowered(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         del found[before:]
 
     monkeypatch.setattr(lower_stage, "lower_fragment", lower)
-    monkeypatch.setattr(stage_template, "lower_fragment", lower)
-    monkeypatch.setattr(kept_stages, "check_stage", check_uncounted)
+    monkeypatch.setattr(stage_cache, "lower_fragment", lower)
+    monkeypatch.setattr(stage_cache, "check_stage", check_uncounted)
     return found
 
 
@@ -110,7 +110,7 @@ def anew(session: sharkpy.SharkContext, text: str) -> list[Row]:
 
 
 def templates(session: sharkpy.SharkContext) -> list[StageTemplate]:
-    kept = session.engine.kept_stages._known.values()
+    kept = session.engine.stage_cache._known.values()
     return [one.template for one in kept if one.template is not None]
 
 
@@ -310,12 +310,12 @@ def test_no_rows_are_kept(session: sharkpy.SharkContext) -> None:
 
 
 def test_a_stage_ends_with_its_query(session: sharkpy.SharkContext) -> None:
-    before = len(session.engine.kept_stages)
+    before = len(session.engine.stage_cache)
     keep(session, GROUPED)
-    assert len(session.engine.kept_stages) == before + 1
+    assert len(session.engine.stage_cache) == before + 1
     session._parts.plans.clear()
     gc.collect()
-    assert len(session.engine.kept_stages) == before
+    assert len(session.engine.stage_cache) == before
 
 
 def test_settings_have_stages_of_their_own(session: sharkpy.SharkContext) -> None:
@@ -332,7 +332,7 @@ def test_rows_that_are_not_within_kept_bounds_are_noticed(
         return dataclasses.replace(empty, blocks=planned.blocks)
 
     keep(session, GROUPED)
-    monkeypatch.setattr(stage_template, "_filled", filled)
+    monkeypatch.setattr(stage_cache, "_filled", filled)
     insert(session, [(1, 1, None, None, "a")])
     answer(session, GROUPED)
     insert(session, [(2**40, 1, None, None, "a")])
@@ -347,6 +347,6 @@ def test_a_stage_that_is_not_that_of_its_plan_is_noticed(
         lowered = lower_stage.lower_fragment(fragment)
         return dataclasses.replace(lowered, sql=f"{lowered.sql} LIMIT 1")
 
-    monkeypatch.setattr(stage_template, "lower_fragment", lower)
+    monkeypatch.setattr(stage_cache, "lower_fragment", lower)
     with pytest.raises(InternalError, match="not that of its plan"):
         keep(session, GROUPED)

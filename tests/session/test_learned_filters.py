@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import sharkpy
-from sharkpy.physical import early_build_side, key_filters
+from sharkpy.physical import build_side_filters
 
 BLOCKS, ROWS = 10, 1000
 MANY = f"LATERAL VIEW posexplode(split(space({ROWS - 1}), ' ')) rows AS pos, item"
@@ -45,10 +45,10 @@ def session(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
 
 @pytest.fixture(autouse=True)
 def small_counts_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_build_side, "_LEAST_PROBE_ROWS", 0)
-    monkeypatch.setattr(early_build_side, "_LEAST_PROBE_BLOCKS", 2)
-    monkeypatch.setattr(key_filters, "MIN_BYTES", 1)
-    monkeypatch.setattr(key_filters, "MIN_RATIO", 0)
+    monkeypatch.setattr(build_side_filters, "_LEAST_PROBE_ROWS", 0)
+    monkeypatch.setattr(build_side_filters, "_LEAST_PROBE_BLOCKS", 2)
+    monkeypatch.setattr(build_side_filters, "MIN_BYTES", 1)
+    monkeypatch.setattr(build_side_filters, "MIN_RATIO", 0)
 
 
 def run(session: sharkpy.SharkContext, query: str, **conf: object) -> tuple[list[object], sharkpy.Result]:

@@ -84,12 +84,12 @@ def test_other_rows_are_planned_without_the_optimizer(
 def test_an_optimised_plan_ends_with_its_query(session: sharkpy.SharkContext) -> None:
     session._parts.plans.clear()
     gc.collect()
-    before = len(session.engine.optimized_plans)
+    before = len(session.engine.optimized_plan_cache)
     one(session, "SELECT max(k) FROM t")
-    assert len(session.engine.optimized_plans) == before + 1
+    assert len(session.engine.optimized_plan_cache) == before + 1
     session._parts.plans.clear()
     gc.collect()
-    assert len(session.engine.optimized_plans) == before
+    assert len(session.engine.optimized_plan_cache) == before
 
 
 def test_a_plan_with_a_huge_constant_is_not_kept(session: sharkpy.SharkContext) -> None:

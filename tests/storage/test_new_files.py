@@ -19,8 +19,7 @@ from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.report import FileResult
 from sharkpy.execution.tasks.sinks import SinkContext
 from sharkpy.execution.tasks.task import run_task
-from sharkpy.physical.sinks import FileSink
-from sharkpy.physical.stage_program import StageProgram
+from sharkpy.physical.stage_program import FileSink, StageProgram
 from sharkpy.sources.formats import source
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.storage import stores

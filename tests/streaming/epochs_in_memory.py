@@ -11,14 +11,13 @@ import duckdb
 
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import STATE_PREFIX, Table, TableKind, Watermark
+from sharkpy.optimizer.context import NoStatistics
+from sharkpy.optimizer.decisions import Place
 from sharkpy.optimizer.optimize import optimize
-from sharkpy.optimizer.replan.place_stage import Place
-from sharkpy.optimizer.statistics import NoStatistics
-from sharkpy.physical.context import PlanContext
 from sharkpy.physical.lowering.lower_stage import lower_stage
+from sharkpy.physical.plan_context import PlanContext
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.sinks import ResultSink
-from sharkpy.physical.stage_program import FileColumns
+from sharkpy.physical.stage_program import FileColumns, ResultSink
 from sharkpy.plan.commands import CreateContinuousTable, Insert
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.source import Split

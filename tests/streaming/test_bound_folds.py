@@ -14,7 +14,7 @@ import pytest
 
 import sharkpy
 from sharkpy.catalog.continuous_query import ContinuousQuery
-from sharkpy.optimizer import optimized_plans
+from sharkpy.optimizer import optimized_plan_cache
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.streaming import state_fold
 from sharkpy.streaming.state_fold import BoundFolds
@@ -91,13 +91,13 @@ def test_a_fold_is_bound_and_optimised_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kept = list[LogicalPlan]()
-    keep = optimized_plans.OptimizedPlans.keep
+    keep = optimized_plan_cache.OptimizedPlanCache.keep
 
-    def noted(self: optimized_plans.OptimizedPlans, query: LogicalPlan, *arguments: Any) -> None:
+    def noted(self: optimized_plan_cache.OptimizedPlanCache, query: LogicalPlan, *arguments: Any) -> None:
         kept.append(query)
         keep(self, query, *arguments)
 
-    monkeypatch.setattr(optimized_plans.OptimizedPlans, "keep", noted)
+    monkeypatch.setattr(optimized_plan_cache.OptimizedPlanCache, "keep", noted)
     query = "SELECT n % 4 AS k, count(*) AS c, max(s) AS last FROM numbers GROUP BY n % 4"
     make(context, query)
     epochs(context, folder, query, range(20))

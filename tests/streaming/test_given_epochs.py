@@ -19,7 +19,7 @@ from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.model import Table
 from sharkpy.execution.tables import snapshot, table_repair
 from sharkpy.execution.tables.data_files import table_files
-from sharkpy.physical import kept_stages, stage_template
+from sharkpy.physical import stage_cache
 from sharkpy.physical.lowering import lower_stage
 from sharkpy.streaming import scheduler, steps
 from tests.streaming.clauses import MEMORY, NOW
@@ -58,8 +58,8 @@ def lowered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return original(fragment, *rest)
 
     monkeypatch.setattr(lower_stage, "lower_fragment", lower)
-    monkeypatch.setattr(stage_template, "lower_fragment", lower)
-    monkeypatch.setattr(kept_stages, "check_stage", lambda *_: None)
+    monkeypatch.setattr(stage_cache, "lower_fragment", lower)
+    monkeypatch.setattr(stage_cache, "check_stage", lambda *_: None)
     return found
 
 

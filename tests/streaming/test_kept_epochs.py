@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sharkpy
-from sharkpy.physical import kept_stages, stage_template
+from sharkpy.physical import stage_cache
 from sharkpy.physical.lowering import lower_stage
 from tests.streaming.folder_input import make_stream, put, put_numbers, rows, until_numbers
 from tests.waiting import until
@@ -28,8 +28,8 @@ def lowered(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return original(fragment, *rest)
 
     monkeypatch.setattr(lower_stage, "lower_fragment", lower)
-    monkeypatch.setattr(stage_template, "lower_fragment", lower)
-    monkeypatch.setattr(kept_stages, "check_stage", lambda *_: None)
+    monkeypatch.setattr(stage_cache, "lower_fragment", lower)
+    monkeypatch.setattr(stage_cache, "check_stage", lambda *_: None)
     return found
 
 

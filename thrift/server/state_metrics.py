@@ -55,7 +55,7 @@ class StateCollector(Collector):
             "storage_requests": ("Requests to storage since the start", METER.total.requests),
             "storage_fetched_bytes": ("Bytes of files that these have read", METER.total.fetched_bytes),
         }
-        engine = self._engine_session.known_engine
+        engine = self._engine_session.started_engine
         if engine is not None:
             usage = engine.store.usage()
             gauges |= {

@@ -41,7 +41,7 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_query import bucketed_query, chosen_buckets, write_blocks, write_files
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.execution.tasks.buckets import bucketing
-from sharkpy.physical.sinks import BlockSink, FileSink
+from sharkpy.physical.stage_program import BlockSink, FileSink
 from sharkpy.plan.commands import CreateTable
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.file_errors import io_error

@@ -36,7 +36,7 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_query import bucketed_query, write_blocks, write_files
 from sharkpy.execution.tasks.buckets import bucketing
 from sharkpy.execution.tasks.partitioned_writes import too_many_partitions
-from sharkpy.physical.sinks import BlockSink, FileSink
+from sharkpy.physical.stage_program import BlockSink, FileSink
 from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert, PartitionSpec, StateInserts
 from sharkpy.plan.expr import SortKey
 from sharkpy.plan.logical import LogicalPlan, Sort

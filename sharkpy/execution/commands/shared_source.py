@@ -20,7 +20,7 @@ from sharkpy.execution.queries.write_query import write_blocks
 from sharkpy.execution.statement import Statement
 from sharkpy.execution.tables.block_lineage import is_repeatable
 from sharkpy.execution.tables.snapshot import QuerySnapshot
-from sharkpy.physical.sinks import BlockSink
+from sharkpy.physical.stage_program import BlockSink
 from sharkpy.plan.commands import ChangeRows
 from sharkpy.plan.expr import ColumnRef, Literal
 from sharkpy.plan.logical import (

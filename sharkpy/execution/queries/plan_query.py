@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.snapshot import QuerySnapshot
-from sharkpy.optimizer.optimize import optimize
-from sharkpy.optimizer.replan.place_stage import Place
-from sharkpy.optimizer.trace import Trace
-from sharkpy.physical.context import PlanContext
+from sharkpy.optimizer.decisions import Place
+from sharkpy.optimizer.optimize import Trace, optimize
 from sharkpy.physical.placement import PlacedPlan
+from sharkpy.physical.plan_context import PlanContext
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.stage import Stage
 from sharkpy.plan.logical import LogicalPlan, Scan
@@ -72,7 +71,7 @@ def plan_stage(
         optimized, was_known = _optimized(session, logical, context)
         if not was_known:
             return plan_physical(optimized, context), None
-        return session.engine.kept_stages.plan(logical, session.conf.changes(), optimized, context)
+        return session.engine.stage_cache.plan(logical, session.conf.changes(), optimized, context)
 
     return within_stack(plan)
 
@@ -96,7 +95,7 @@ def _planning_context(
 
 def _optimized(session: EngineSession, logical: LogicalPlan, context: PlanContext) -> tuple[LogicalPlan, bool]:
     """Return a query's optimised plan, and whether it was cached."""
-    known, changes, statistics = session.engine.optimized_plans, session.conf.changes(), context.statistics
+    known, changes, statistics = session.engine.optimized_plan_cache, session.conf.changes(), context.statistics
     found = known.find(logical, changes, statistics)
     if found is not None:
         return found, True

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sharkpy.execution.stages.plan_runner import PlanRunner
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.physical.placement import PlacedPlan
-    from sharkpy.physical.sinks import BlockSink, FileSink
     from sharkpy.physical.stage import Stage
+    from sharkpy.physical.stage_program import BlockSink, FileSink
     from sharkpy.plan.logical import LogicalPlan
 
 
@@ -88,8 +88,8 @@ def run_to_sink(
 def _turn(session: EngineSession, runner: PlanRunner) -> Iterator[None]:
     from sharkpy.execution.stages.profile import run_text
     from sharkpy.execution.statement import Progress, Statement
+    from sharkpy.physical.estimate import estimated_work
     from sharkpy.physical.plan_step import runs_scripts
-    from sharkpy.physical.work import work_rows
 
     physical, run = runner.plan.root, runner.run
     if runs_scripts(physical):
@@ -106,7 +106,7 @@ def _turn(session: EngineSession, runner: PlanRunner) -> Iterator[None]:
 
     is_admitted = is_whole = False
     try:
-        with session.admission.turn(work_rows(physical), run.pool, statement, report):
+        with session.admission.turn(estimated_work(physical), run.pool, statement, report):
             is_admitted, profile.queued_seconds = True, time.perf_counter() - start
             statement.progress = None
             yield
@@ -139,5 +139,5 @@ def detecting_lost_jvm(session: EngineSession) -> Iterator[None]:
 
 def _lost_sparks(session: EngineSession) -> int:
     """Number of lost Sparks so far; does not create the engine."""
-    engine = session.known_engine
+    engine = session.started_engine
     return 0 if engine is None else engine.lost_sparks

@@ -34,9 +34,9 @@ from sharkpy.execution.queries.run_plan import new_runner, run_to_sink
 from sharkpy.execution.tables.block_lineage import Contents, Recipe, in_source_order, is_repeatable, is_row_wise
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.execution.tasks.report import BlockResult, FileResult
-from sharkpy.optimizer.replan.choose_buckets import choose_table_buckets
+from sharkpy.optimizer.buckets import choose_table_buckets
 from sharkpy.physical.estimate import estimated_bytes
-from sharkpy.physical.sinks import BlockSink, FileSink
+from sharkpy.physical.stage_program import BlockSink, FileSink
 from sharkpy.plan.expr import Call, ColumnRef, SortKey, conjunction
 from sharkpy.plan.logical import Aggregate, Distribute, Join, JoinKind, LogicalPlan, Scan, Sort, Union
 from sharkpy.plan.subqueries import QueryTable, RecursiveTable

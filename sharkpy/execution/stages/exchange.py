@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.execution.spark.jobs import SparkJobs
-from sharkpy.optimizer.replan.pack_buckets import Packed, pack_buckets
-from sharkpy.physical.distribution import DealtBuckets
+from sharkpy.optimizer.buckets import Packed, pack_buckets
+from sharkpy.physical.plan import DealtBuckets
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,31 +17,38 @@ from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tasks.buckets import bucket_count
 from sharkpy.execution.tasks.report import BlockResult, FileResult
-from sharkpy.optimizer.replan.decision import Decision
-from sharkpy.optimizer.replan.place_stage import Placement
-from sharkpy.physical.co_partition import spared_exchanges
-from sharkpy.physical.distribution import (
-    BroadcastPartitioning,
-    ExchangeStatistics,
-    RangePartitioning,
-    Single,
-    SinglePartitioning,
-)
-from sharkpy.physical.early_build_side import with_early_build_side
+from sharkpy.optimizer.decisions import Decision, Placement
+from sharkpy.physical.build_side_filters import filter_by_keys, with_early_build_side
+from sharkpy.physical.co_partition import avoided_exchanges
 from sharkpy.physical.first_rows import MOST_ROWS, Waves, satisfied_limits
 from sharkpy.physical.first_rows import waves as first_row_waves
-from sharkpy.physical.key_filters import filter_by_keys
 from sharkpy.physical.learned_filters import KeyValues, learn_filters
 from sharkpy.physical.lowering.lower_stage import lower_stage, result_stage
 from sharkpy.physical.operators import Exchange, ExchangeRead, LimitOperator, Project, TopN
 from sharkpy.physical.placement import PlacedPlan, place_fragment
-from sharkpy.physical.plan import PhysicalPlan, column_name
-from sharkpy.physical.planned_decisions import planned_decisions
-from sharkpy.physical.range_bounds import SAMPLE_ROWS, range_bounds, sample_plan
+from sharkpy.physical.plan import (
+    BroadcastPartitioning,
+    ExchangeStatistics,
+    PhysicalPlan,
+    RangePartitioning,
+    Single,
+    SinglePartitioning,
+    column_name,
+)
+from sharkpy.physical.planner import planned_decisions
 from sharkpy.physical.replan import replan
-from sharkpy.physical.sinks import ResultSink, StageSink
-from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, replace_node, sink_of
+from sharkpy.physical.split_stages import (
+    SAMPLE_ROWS,
+    next_exchange,
+    range_bounds,
+    read_of,
+    replace_exchange,
+    replace_node,
+    sample_plan,
+    sink_of,
+)
 from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import ResultSink, StageSink
 from sharkpy.plan.expr import Alias, ColumnRef, Expr, PythonValue
 from sharkpy.values.types import NULL, is_nested
 
@@ -115,7 +122,7 @@ class PlanRunner:
         observed: dict[int, ExchangeStatistics] = {}
         decisions = self.run.profile.decisions
         decisions += planned_decisions(self.plan, self._conf, self._parallelism)
-        decisions += spared_exchanges(self.plan.root)
+        decisions += avoided_exchanges(self.plan.root)
         plan = self._run_early(self.plan.root)
         if next_exchange(plan) is not None:
             # Decisions that affect a map stage before it runs.

@@ -14,11 +14,9 @@ from sharkpy.execution.stages.stage_recorder import Payloads
 from sharkpy.execution.tasks.parquet_scan import for_workers
 from sharkpy.execution.workers.frames import FrameBuffer
 from sharkpy.execution.workers.stage_task import StageTask, payloads_by_exchange
-from sharkpy.optimizer.replan.pack_buckets import Packed, packing_decision
-from sharkpy.physical.sinks import FileSink, StageSink
-from sharkpy.physical.stage import Stage
-from sharkpy.physical.stage_program import BlockColumns, TaskInput
-from sharkpy.physical.task_inputs import merged, preferred_host
+from sharkpy.optimizer.buckets import Packed, packing_decision
+from sharkpy.physical.stage import Stage, merged_inputs, preferred_host
+from sharkpy.physical.stage_program import BlockColumns, FileSink, StageSink, TaskInput
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ def prepare(
     """Prepare the stage for run `run_id`. Its rows go to `exchange_id`, and `writer` writes its blocks."""
     jobs, engine = run.engine.jobs, run.engine
     base, packed = _input_frames(run, outputs, jobs, stage)
-    tasks = tuple(for_workers(merged([stage.tasks[planned] for planned in task])) for task in packed)
+    tasks = tuple(for_workers(merged_inputs([stage.tasks[planned] for planned in task])) for task in packed)
     run.observer.rdd_tasks(stage, tasks, lambda task: _payloads(jobs, base, task), outputs.table)
     broadcasts = tuple((spec.exchange_id, outputs.source(jobs, spec)) for spec in stage.broadcasts)
     if engine.is_local:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sharkpy.execution.tasks.report import OperatorFigures, TaskReport, sum_figures
-from sharkpy.optimizer.replan.decision import Decision
+from sharkpy.optimizer.decisions import Decision
 from sharkpy.sources.storage.meter import RequestCounts
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from sharkpy.execution.tasks.parquet_scan import note_invalid_text
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.small_files import knows_rows, reads_streams
 from sharkpy.execution.workers.connection_pool import ConnectionPool, QueryConnections
-from sharkpy.optimizer.replan.place_stage import Place
+from sharkpy.optimizer.decisions import Place
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import NO_INPUT, StageProgram, TaskInput
 from sharkpy.sources.storage.meter import METER

@@ -24,9 +24,9 @@ from sharkpy.execution.stages.stage_outputs import StageOutputs
 from sharkpy.execution.tasks.exchange_statistics import merge_collected
 from sharkpy.execution.tasks.report import BlockResult, TaskReport
 from sharkpy.execution.workers.frames import remove_frames
-from sharkpy.physical.distribution import ExchangeStatistics
-from sharkpy.physical.sinks import BlockSink, RangeSink
+from sharkpy.physical.plan import ExchangeStatistics
 from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import BlockSink, RangeSink
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from sharkpy.execution.workers.frames import (
     send_broadcast,
     write_stream,
 )
-from sharkpy.physical.distribution import ExchangeStatistics
+from sharkpy.physical.plan import ExchangeStatistics
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns
 from sharkpy.values.types import Schema, arrow_schema

@@ -27,8 +27,15 @@ from sharkpy.execution.tasks.report import TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
-from sharkpy.physical.sinks import BlockSink, FileSink, ResultSink
-from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, StageProgram, TaskInput
+from sharkpy.physical.stage_program import (
+    BlockSink,
+    BroadcastColumns,
+    ExchangeColumns,
+    FileSink,
+    ResultSink,
+    StageProgram,
+    TaskInput,
+)
 from sharkpy.values.types import Schema
 
 _FACTS = "stage.json"

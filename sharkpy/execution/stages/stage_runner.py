@@ -20,10 +20,9 @@ from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import BATCH_ROWS, run_task, task_batches
-from sharkpy.physical.distribution import ExchangeStatistics
-from sharkpy.physical.sinks import BlockSink
+from sharkpy.physical.plan import ExchangeStatistics
 from sharkpy.physical.stage import Stage
-from sharkpy.physical.stage_program import ExchangeColumns, StageProgram
+from sharkpy.physical.stage_program import BlockSink, ExchangeColumns, StageProgram
 from sharkpy.sources.storage.meter import METER, RequestCounts
 
 

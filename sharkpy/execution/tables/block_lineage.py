@@ -16,7 +16,7 @@ from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.physical.operators import BlockScan, Filter, Project
 from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.sinks import BlockSink
+from sharkpy.physical.stage_program import BlockSink
 from sharkpy.plan.expr import Call
 from sharkpy.plan.logical import Given, LogicalPlan
 

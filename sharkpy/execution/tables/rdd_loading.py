@@ -14,9 +14,8 @@ from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tables.block_loading import LoadedBlock
 from sharkpy.execution.tasks.buckets import bucketing
 from sharkpy.execution.tasks.report import BlockResult
-from sharkpy.physical.sinks import BlockSink
 from sharkpy.physical.stage import Stage
-from sharkpy.physical.stage_program import FileColumns, StageProgram, TaskInput
+from sharkpy.physical.stage_program import BlockSink, FileColumns, StageProgram, TaskInput
 from sharkpy.sources.source import ReadMetrics, Split
 from sharkpy.values.types import Schema
 

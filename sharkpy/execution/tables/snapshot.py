@@ -12,7 +12,7 @@ from sharkpy.base.errors import TableChangedError, UnsupportedError
 from sharkpy.columnar.block_ranges import prefix_share, range_share
 from sharkpy.execution.tables.data_files import columns_in_files, partitions_of, table_files
 from sharkpy.execution.tables.partition_reads import LakeReads, PartitionedTable
-from sharkpy.optimizer.statistics import ColumnEstimate
+from sharkpy.optimizer.context import ColumnEstimate
 from sharkpy.plan.subqueries import QueryTable
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.malformed_rows import validated_splits

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
 from sharkpy.catalog.model import BucketSpec
-from sharkpy.physical.sinks import Bucketing, HashSink, RangeSink, SingleSink, StageSink
+from sharkpy.physical.stage_program import Bucketing, HashSink, RangeSink, SingleSink, StageSink
 from sharkpy.udf.ordering import order_key
 from sharkpy.values.types import NULL, Schema, to_arrow
 

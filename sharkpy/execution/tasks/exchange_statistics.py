@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sharkpy.base.errors import InternalError
-from sharkpy.physical.distribution import SpreadKey
+from sharkpy.physical.plan import SpreadKey
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 

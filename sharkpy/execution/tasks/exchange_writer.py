@@ -12,8 +12,8 @@ from sharkpy.execution.tasks.buckets import BUCKET_COLUMN, HASH_COLUMN, bucket_c
 from sharkpy.execution.tasks.exchange_statistics import MOST_KEYS, Numbers, TaskCollectors, Window
 from sharkpy.execution.tasks.inputs import SPREAD_METADATA, TaskMetrics, payload_header
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, Payload, SinkContext, conform, encode_payload, windows
-from sharkpy.physical.distribution import spread_buckets
-from sharkpy.physical.sinks import HashSink, RangeSink, Spread
+from sharkpy.physical.plan import spread_buckets
+from sharkpy.physical.stage_program import HashSink, RangeSink, Spread
 
 _MOST_BUCKETS = 1 << 16
 PIECES = 3

@@ -299,7 +299,7 @@ def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskD
     Blocks beyond the limit of decoded bytes are streamed; mapped columns do not count.
     """
     from sharkpy.columnar.store import open_block
-    from sharkpy.physical.block_form import decoded_bytes, read_block, with_keys
+    from sharkpy.physical.integer_columns import decoded_bytes, read_block, with_keys
 
     def table_of(block: Block) -> pa.Table:
         return read_block(block, spec) if spec.names else _rows_only(block.num_rows)
@@ -358,7 +358,7 @@ def _read_in_parallel(read: Callable[[int], pa.Table], rows: Sequence[int], thre
 def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData) -> BatchStream:
     """Return a stream that decodes blocks one by one, again for each scan."""
     from sharkpy.columnar.store import open_block
-    from sharkpy.physical.block_form import decode_block, with_keys
+    from sharkpy.physical.integer_columns import decode_block, with_keys
 
     schema = _no_rows(spec).schema
 
@@ -380,7 +380,7 @@ def _sampled(table: pa.Table, spec: BlockColumns, handle: BlockHandle) -> pa.Tab
 
 
 def _no_rows(spec: BlockColumns) -> pa.Table:
-    from sharkpy.physical.block_form import ARROW_TYPES
+    from sharkpy.physical.integer_columns import ARROW_TYPES
 
     if not spec.names:
         return _rows_only(0)

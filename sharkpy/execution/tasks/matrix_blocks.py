@@ -21,8 +21,7 @@ from sharkpy.columnar.encodings import uncompressed
 from sharkpy.columnar.encodings.matrix import NotFinite, encode_matrix
 from sharkpy.execution.tasks.report import BlockResult
 from sharkpy.execution.tasks.sinks import SinkContext, block_tables
-from sharkpy.physical.sinks import BlockSink, MatrixLayout
-from sharkpy.physical.stage_program import BlockColumns, StageProgram, TaskInput
+from sharkpy.physical.stage_program import BlockColumns, BlockSink, MatrixLayout, StageProgram, TaskInput
 from sharkpy.values.types import DOUBLE, FLOAT
 
 if TYPE_CHECKING:

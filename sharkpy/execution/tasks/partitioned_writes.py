@@ -18,7 +18,7 @@ from sharkpy.catalog.hive_partition import partition_name
 from sharkpy.execution.tasks.buckets import BUCKET_COLUMN, split_by_number
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, SinkContext, conform, windows, write_block, write_file
-from sharkpy.physical.sinks import BlockSink, FileSink
+from sharkpy.physical.stage_program import BlockSink, FileSink
 from sharkpy.sources.column_conversion import convert_columns
 from sharkpy.sources.staged_files import staged_subfolder
 from sharkpy.values.types import arrow_schema

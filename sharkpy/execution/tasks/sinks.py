@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from sharkpy.base import uri
 from sharkpy.execution.tasks.report import BlockResult, FileResult
-from sharkpy.physical.sinks import BlockSink, FileSink
+from sharkpy.physical.stage_program import BlockSink, FileSink
 from sharkpy.sources.file_errors import io_error
 from sharkpy.values.nested_arrow import cast_column
 from sharkpy.values.types import Schema, arrow_schema

@@ -46,7 +46,7 @@ from sharkpy.execution.tasks.sinks import (
 )
 from sharkpy.execution.tasks.small_files import small_tables
 from sharkpy.execution.tasks.steps.step_stream import StepStream
-from sharkpy.physical.sinks import (
+from sharkpy.physical.stage_program import (
     BlockSink,
     BroadcastSink,
     Bucketing,
@@ -56,8 +56,9 @@ from sharkpy.physical.sinks import (
     RangeSink,
     ResultSink,
     SingleSink,
+    StageProgram,
+    StepColumns,
 )
-from sharkpy.physical.stage_program import StageProgram, StepColumns
 from sharkpy.udf.user.install import install_functions
 from sharkpy.values.types import arrow_schema
 
@@ -284,7 +285,7 @@ _TASK_MODULES = (
     "dateutil.parser",
     "pyarrow.pandas_compat",
     "sharkpy.execution.spark.report_accumulator",
-    "sharkpy.physical.block_form",
+    "sharkpy.physical.integer_columns",
     "numba",
     "sharkpy.columnar.block",
     "sharkpy.columnar.store",

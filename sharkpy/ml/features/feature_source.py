@@ -21,7 +21,7 @@ from sharkpy.ml.features.block_reader import BlockReader
 from sharkpy.ml.features.feature_plan import FeaturePlan, feature_plan
 from sharkpy.ml.features.stored_blocks import StoredBlocks, feature_layout
 from sharkpy.ml.rdd.query_source import QuerySource
-from sharkpy.physical.sinks import MatrixLayout
+from sharkpy.physical.stage_program import MatrixLayout
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.values.types import Schema
 

@@ -23,8 +23,8 @@ from sharkpy.ml.features.feature_blocks import Kernel
 from sharkpy.ml.features.feature_plan import FeaturePlan
 from sharkpy.ml.features.kernel_call import kernel_code, kernel_name
 from sharkpy.ml.features.table_columns import lie_side_by_side, table_columns
-from sharkpy.optimizer.replan.place_stage import place_stage
-from sharkpy.physical.sinks import BlockSink, MatrixLayout
+from sharkpy.optimizer.decisions import place_stage
+from sharkpy.physical.stage_program import BlockSink, MatrixLayout
 from sharkpy.plan.logical import Project, Scan
 from sharkpy.udf.user.python_code import python_code
 

@@ -24,7 +24,7 @@ from sharkpy.ml.rdd.table_rdd import TableRDD
 from sharkpy.ml.tables.declared_columns import DeclaredColumns
 from sharkpy.ml.tables.given_data import given_rows
 from sharkpy.ml.tables.save_table import save_as_table
-from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.plan_context import FreshIds
 from sharkpy.plan.expr import Alias, ColumnRef
 from sharkpy.plan.logical import Given, LogicalPlan, Project
 from sharkpy.sql.expressions.coercion import cast

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError, ColumnNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.ml.generate.model_function import PREDICT, function_of
-from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.plan_context import FreshIds
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sql.expressions.special_forms import model_call

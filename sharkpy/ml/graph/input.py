@@ -19,9 +19,9 @@ from sharkpy.ml.graph.ids import Ids
 from sharkpy.ml.graph.pieces import VALUE, Piece, Role, checked_columns
 from sharkpy.ml.graph.workspace import Array, ProcessWorkspace, RddWorkspace, Workspace
 from sharkpy.ml.rdd.table_rdd import TableRDD
-from sharkpy.optimizer.replan.place_stage import place_stage
-from sharkpy.physical.fresh_ids import FreshIds
-from sharkpy.physical.sinks import BlockSink
+from sharkpy.optimizer.decisions import place_stage
+from sharkpy.physical.plan_context import FreshIds
+from sharkpy.physical.stage_program import BlockSink
 from sharkpy.plan.logical import Project
 from sharkpy.values.types import Field, Schema
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from sharkpy.base.errors import AmbiguousColumnError, BindError, ColumnNotFoundError, did_you_mean
-from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.plan_context import FreshIds
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project
 

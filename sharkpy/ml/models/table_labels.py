@@ -15,7 +15,7 @@ from sharkpy.execution.engine_session import newest_session
 from sharkpy.ml.features.training_data import NamedTable
 from sharkpy.ml.models.class_labels import MAX_CLASSES, check_number
 from sharkpy.ml.models.predictor import is_table
-from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.plan_context import FreshIds
 from sharkpy.plan.expr import AggregateCall, Call, Cast, ColumnRef, Expr, Literal, string_literal
 from sharkpy.plan.logical import Aggregate, Limit, LogicalPlan, Project
 from sharkpy.values.types import (

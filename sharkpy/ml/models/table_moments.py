@@ -19,7 +19,7 @@ from sharkpy.ml.features.missing_values import NotFinite
 from sharkpy.ml.models.given_table import KnownColumns
 from sharkpy.ml.models.kernels.column_moments import ColumnMoments
 from sharkpy.ml.models.replace_columns import column_named
-from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.plan_context import FreshIds
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE

@@ -14,7 +14,7 @@ from sharkpy.execution.commands.storage import stored_query, stored_schema
 from sharkpy.execution.queries.write_query import bucketed_query, write_blocks
 from sharkpy.execution.tasks.buckets import bucketing
 from sharkpy.ml.rdd.key_buckets import plan_in_buckets
-from sharkpy.physical.sinks import BlockSink
+from sharkpy.physical.stage_program import BlockSink
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.values.types import Field, Schema

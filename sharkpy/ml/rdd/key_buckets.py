@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from sharkpy.base import settings
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.ml.rdd.key_hash import KeyHash
-from sharkpy.optimizer.replan.place_stage import Place
-from sharkpy.physical.distribution import BroadcastPartitioning, Hashed
+from sharkpy.optimizer.decisions import Place
 from sharkpy.physical.operators import Exchange, HashJoin, Project
-from sharkpy.physical.operators.block_scan import bucketed_scan
+from sharkpy.physical.operators.scans import bucketed_scan
 from sharkpy.physical.placement import PlacedPlan
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan import BroadcastPartitioning, Hashed, PhysicalPlan
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Distribute, JoinKind, LogicalPlan
 

@@ -13,7 +13,7 @@ from sharkpy.base.errors import ParameterError
 from sharkpy.ml.rdd.checked_batches import CheckedBatches
 from sharkpy.ml.rdd.table_query import Change
 from sharkpy.ml.tables.declared_columns import declared_columns
-from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.plan_context import FreshIds
 from sharkpy.plan.logical import LogicalPlan, Step
 from sharkpy.plan.row_steps import BatchStep
 from sharkpy.values.types import Schema, to_arrow

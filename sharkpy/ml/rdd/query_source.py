@@ -18,7 +18,7 @@ from sharkpy.execution.stages.prepared_stage import PreparedStage
 from sharkpy.ml.rdd.key_buckets import plan_in_buckets
 from sharkpy.ml.rdd.key_hash import KeyHash
 from sharkpy.ml.rdd.table_query import TableQuery
-from sharkpy.optimizer.replan.place_stage import Place
+from sharkpy.optimizer.decisions import Place
 from sharkpy.physical.operators import BlockScan
 from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.plan_step import runs_scripts

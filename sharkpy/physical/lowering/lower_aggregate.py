@@ -1,10 +1,16 @@
-"""Lowering of aggregates: complete, partial, merged and final, by the registry's rows or on integers."""
+"""Lowering of aggregates and window functions, by the registry's rows or on integers.
+
+Sums of scaled integers are converted to decimals once per group. Group keys of few values are packed into one small
+integer, so that one key is hashed instead of several.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from sharkpy.physical.aggregates import (
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.physical.aggregate_calls import (
     aggregate_call,
     aggregate_row,
     has_states,
@@ -12,11 +18,10 @@ from sharkpy.physical.aggregates import (
     state_types,
     without_state_form,
 )
-from sharkpy.physical.lowering.integer_aggregates import integer_complete, integer_partials
-from sharkpy.physical.lowering.lower_expr import lower, lower_logical
-from sharkpy.physical.lowering.packed_keys import pack_keys
+from sharkpy.physical.column_bounds import ColumnRange
+from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
 from sharkpy.physical.lowering.select import Builder, Select
-from sharkpy.physical.lowering.value import Scope, Value
+from sharkpy.physical.lowering.value import HUGE, Scope, Value
 from sharkpy.physical.operators import (
     AggregateMode,
     BlockScan,
@@ -25,13 +30,27 @@ from sharkpy.physical.operators import (
     HashJoin,
     Project,
     SortOperator,
+    WindowOperator,
 )
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef
+from sharkpy.plan.expr import (
+    AggregateCall,
+    Alias,
+    Cast,
+    ColumnRef,
+    FrameBound,
+    FrameInterval,
+    SortKey,
+    WindowCall,
+    WindowFrame,
+)
 from sharkpy.plan.logical import LEFT_ONLY_JOINS
+from sharkpy.udf import registry
 from sharkpy.udf.aggregate_forms import FormKind
-from sharkpy.udf.lower import lower_complete, lower_finish, lower_merges, lower_partials
-from sharkpy.values.types import DOUBLE, FLOAT, INTEGER_TYPES
+from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.lower import lower_complete, lower_finish, lower_merges, lower_partials, lower_window
+from sharkpy.udf.wide_decimals import fits_small_sum
+from sharkpy.values.types import DATE, DOUBLE, FLOAT, INTEGER_TYPES, DataType, DecimalType
 
 
 def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder) -> Select:
@@ -156,3 +175,178 @@ class _Lowering:
 
     def _over(self, call: AggregateCall) -> str:
         return f" FILTER (WHERE {lower_logical(call.filter, self._scope)})" if call.filter is not None else ""
+
+
+_MOST_ROWS = 10**12
+"""Assumed limit on a task's rows if their number is unknown."""
+
+
+def integer_complete(call: AggregateCall, args: list[Value], over: str, num_rows: int | None) -> Value | None:
+    """Return the aggregate over an integer form, or None if it has none. `num_rows` bounds the input's rows."""
+    arg = args[0].integer() if len(args) == 1 and args[0].constant is None else None
+    if arg is None or arg.range is None:
+        return None
+    match call.function:
+        case "min" | "max" if args[0].integer_type is not None:
+            return Value(f"{call.function}({arg.sql}){over}", call.dtype, arg.range, arg.integer_type)
+        case "count":
+            return Value(f"count({arg.sql}){over}", call.dtype)
+        case "sum":
+            return _sum(arg, call.dtype, over, num_rows)
+    return None
+
+
+def integer_partials(call: AggregateCall, args: list[Value], over: str, num_rows: int | None) -> list[Value] | None:
+    """Return the aggregate's state columns over an integer form, or None."""
+    arg = args[0].integer() if len(args) == 1 and args[0].constant is None else None
+    if call.function == "avg":
+        return None if arg is None else _average_states(call, arg, over, num_rows)
+    types = state_types(call)
+    if call.function == "sum":
+        total = None if arg is None else _sum(arg, types[0], over, num_rows)
+        return None if total is None else _with_no_large_parts([total], types)
+    value = integer_complete(call, args, over, num_rows)
+    return [value] if value is not None and list(types) == [value.dtype] else None
+
+
+def _average_states(call: AggregateCall, arg: Value, over: str, num_rows: int | None) -> list[Value] | None:
+    types = list(state_types(call))
+    if arg.range is None:
+        return None
+    count = Value(f"count({arg.sql}){over}", types[-1])
+    if isinstance(types[0], DecimalType):
+        total = _sum(arg, types[0], over, num_rows)
+        return None if total is None else _with_no_large_parts([total, count], types)
+    if types[0] == DOUBLE and arg.scale == 0:
+        return [Value(f"CAST({_sum_sql(arg.sql, arg.range, over, num_rows)} AS DOUBLE)", DOUBLE), count]
+    return None
+
+
+def _with_no_large_parts(values: list[Value], types: Sequence[DataType]) -> list[Value] | None:
+    """Return the states of a sum and others, with NULL in the states for large values of wide DECIMALs.
+
+    Return None if the sum may need the states for large values.
+    """
+    missing = types[1 : 1 + len(types) - len(values)]
+    total = values[0].range
+    if missing and (total is None or not fits_small_sum(total.magnitude)):
+        return None
+    return [values[0], *(Value(lower_literal(None, dtype), dtype) for dtype in missing), *values[1:]]
+
+
+def _sum(arg: Value, dtype: DataType, over: str, num_rows: int | None) -> Value | None:
+    if arg.range is None:
+        return None
+    total = _times(arg.range, num_rows or _MOST_ROWS)
+    sql = _sum_sql(arg.sql, arg.range, over, num_rows)
+    if isinstance(dtype, DecimalType):
+        fits = dtype.scale == arg.scale and len(str(total.magnitude)) + dtype.scale <= 38
+        return Value(sql, dtype, total, HUGE) if fits else None
+    if dtype in INTEGER_TYPES and num_rows is not None and total.sql_type is not None:
+        return Value(sql, dtype, total, HUGE)
+    return None
+
+
+def _sum_sql(sql: str, known: ColumnRange, over: str, num_rows: int | None) -> str:
+    """Return the SQL of a sum, without overflow checks if the sum of all rows fits 64 bits."""
+    unchecked = num_rows is not None and _times(known, num_rows).sql_type is not None
+    return f"{'sum_no_overflow' if unchecked else 'sum'}({sql}){over}"
+
+
+def _times(known: ColumnRange, num_rows: int) -> ColumnRange:
+    return ColumnRange(min(known.low, 0) * num_rows, max(known.high, 0) * num_rows)
+
+
+_MOST_KEYS = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class PackedKeys:
+    """Keys packed into a SMALLINT `sql`: the sum of each key's index times its stride."""
+
+    sql: str
+    keys: tuple[tuple[int, Value, int], ...]
+    """Column id, value and stride of each key."""
+
+    def unpacked(self, name: str) -> dict[int, Value]:
+        """Return the keys by column id, over the packed column `name`."""
+        return {
+            column_id: Value(
+                f"({name} // {stride} % {len(key.values)})", key.dtype, key.range, "SMALLINT", None, key.values
+            )
+            for column_id, key, stride in self.keys
+        }
+
+
+def pack_keys(keys: Mapping[int, Value]) -> PackedKeys | None:
+    """Return the packed keys; None for a single key, one that is not an index, or too many values."""
+    if len(keys) < 2 or not all(key.values for key in keys.values()):
+        return None
+    terms, packed, stride = [], [], 1
+    for column_id, key in keys.items():
+        terms.append(f"CAST({key.sql} AS SMALLINT)" + (f" * CAST({stride} AS SMALLINT)" if stride > 1 else ""))
+        packed.append((column_id, key, stride))
+        stride *= len(key.values)
+    if stride > _MOST_KEYS:
+        return None
+    return PackedKeys(f"({' + '.join(terms)})", tuple(packed))
+
+
+_ROOMY = DecimalType(20, 0)
+
+
+def lower_window_operator(plan: WindowOperator, select: Select) -> Select:
+    scope = dict(select.scope)
+    for item in plan.windows:
+        if not isinstance(item.expr, WindowCall):
+            raise UnsupportedError(f"{item} is not a window function")
+        scope[item.column_id] = _window(item.expr, select.scope)
+    return replace(select, scope=scope, is_windowed=True)
+
+
+def _window(call: WindowCall, scope: Scope) -> Value:
+    args = [lower_logical(arg, scope) for arg in call.args]
+    types = [arg.dtype for arg in call.args]
+    window = registry.window(call.function)
+    if window is not None:
+        over = _over(call, scope, with_frame=window.takes_frame)
+        nulls = " IGNORE NULLS" if call.ignore_nulls else ""
+        return Value(lower_window(window, args, types, call.dtype, over=over, nulls=nulls), call.dtype)
+    aggregate = registry.aggregate_of(call.function, types)
+    if aggregate is None:
+        raise UnsupportedError(f"window function {call.function} cannot be computed")
+    over = _over(call, scope, with_frame=True)
+    return Value(lower_complete(aggregate, args, types, call.dtype, distinct=call.distinct, over=over), call.dtype)
+
+
+def _over(call: WindowCall, scope: Scope, *, with_frame: bool) -> str:
+    parts = []
+    if call.partition_by:
+        parts.append("PARTITION BY " + ", ".join(lower_logical(expr, scope) for expr in call.partition_by))
+    if call.order_by:
+        has_distance = with_frame and call.frame is not None and call.frame.has_distance
+        keys = _with_room(call.order_by) if has_distance else call.order_by
+        parts.append("ORDER BY " + order_by(keys, scope, is_added_to=has_distance))
+    if call.frame is not None and with_frame:
+        parts.append(_frame(call.frame, call.order_by[0].dtype if call.order_by else None))
+    return f" OVER ({' '.join(parts)})"
+
+
+def _with_room(keys: tuple[SortKey, ...]) -> tuple[SortKey, ...]:
+    """Widen the keys so that the frame's distances can be added. An integer near its type's limit has no room."""
+    return tuple(replace(key, expr=Cast(key.expr, _ROOMY)) if key.dtype in INTEGER_TYPES else key for key in keys)
+
+
+def _frame(frame: WindowFrame, key: DataType | None) -> str:
+    in_days = frame.unit == "RANGE" and key == DATE
+    start, end = _bound(frame.start, "PRECEDING", in_days), _bound(frame.end, "FOLLOWING", in_days)
+    return f"{frame.unit} BETWEEN {start} AND {end}"
+
+
+def _bound(offset: FrameBound, unbounded: str, in_days: bool) -> str:
+    if offset is None:
+        return f"UNBOUNDED {unbounded}"
+    if offset == 0:
+        return "CURRENT ROW"
+    size = f"INTERVAL {abs(offset)} DAY" if in_days and not isinstance(offset, FrameInterval) else str(abs(offset))
+    return f"{size} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"

@@ -1,29 +1,30 @@
-"""Lowering of a tree of operators without Exchanges to one query over its leaves."""
+"""Lowering of a tree of operators without Exchanges to one query over its leaves.
+
+An aggregation that occurs several times is computed once. The users' functions that the query calls are sent with it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sharkpy.base.errors import ResourceError, UnsupportedError
+from sharkpy.base.tree import TreeNode, field_names
 from sharkpy.physical import operators
-from sharkpy.physical.lowering.coded_columns import coded_columns
-from sharkpy.physical.lowering.lower_aggregate import lower_aggregate
+from sharkpy.physical.lowering.lower_aggregate import lower_aggregate, lower_window_operator
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
-from sharkpy.physical.lowering.lower_generate import lower_generate
-from sharkpy.physical.lowering.lower_join import lower_join
-from sharkpy.physical.lowering.lower_scan import lower_leaf
-from sharkpy.physical.lowering.lower_window import lower_window_operator
+from sharkpy.physical.lowering.lower_join import lower_generate, lower_join
+from sharkpy.physical.lowering.lower_scan import coded_columns, lower_leaf
 from sharkpy.physical.lowering.select import Builder, Select
-from sharkpy.physical.lowering.shared_queries import shared_queries
-from sharkpy.physical.lowering.user_functions import functions_used
 from sharkpy.physical.lowering.value import Value
+from sharkpy.physical.operators import BlockSet, ExchangeRead, HashAggregate, StepOperator
 from sharkpy.physical.plan import PhysicalPlan, column_name
-from sharkpy.physical.sinks import ResultSink
-from sharkpy.physical.stage_program import StageInput, StageProgram, StepColumns
-from sharkpy.plan.expr import Alias, ColumnRef, Expr, Literal, SortKey
+from sharkpy.physical.stage_program import ResultSink, StageInput, StageProgram, StepColumns
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall
 from sharkpy.plan.references import is_deep
-from sharkpy.udf.user.function import FunctionUse
+from sharkpy.udf import registry
+from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.user.function import MARK, FunctionUse, UserFunction, constant_values, find
 
 _FLAT_UNION = 64
 _MOST_LEVELS = 20
@@ -242,3 +243,96 @@ _OPERATORS: dict[type[PhysicalPlan], Callable[..., Select]] = {
     operators.Generate: _generate,
     operators.StepOperator: _step,
 }
+
+
+def shared_queries(fragment: PhysicalPlan) -> Mapping[int, Hashable]:
+    """Return, by id(), the shapes of HashAggregates that equal another one except for column numbers.
+
+    Operators below a repeated aggregate are computed with it and not examined again. Sharing pays because an aggregate
+    has fewer rows than its input.
+    """
+    aggregates = [node for node in fragment.walk() if isinstance(node, HashAggregate)]
+    if len(aggregates) < 2:
+        return {}
+    places: dict[Hashable, list[int]] = {}
+    _collect(fragment, places)
+    return {place: shape for shape, found in places.items() if len(found) > 1 for place in found}
+
+
+def _collect(plan: PhysicalPlan, places: dict[Hashable, list[int]]) -> None:
+    if isinstance(plan, HashAggregate) and (shape := _shape(plan)) is not None:
+        places.setdefault(shape, []).append(id(plan))
+        if len(places[shape]) > 1:
+            return
+    for child in plan.children:
+        _collect(child, places)
+
+
+class _NotShareableError(Exception):
+    """Error for a plan whose rows may differ each time it is computed."""
+
+
+def _shape(plan: PhysicalPlan) -> Hashable | None:
+    """Return a shape, equal for plans with the same rows; None for a plan that is not deterministic."""
+    numbers: dict[int, int] = {}
+    try:
+        shape = _part(plan, numbers)
+        hash(shape)
+    except (_NotShareableError, TypeError):
+        return None
+    return shape
+
+
+def _part(value: object, numbers: dict[int, int]) -> object:
+    """Return `value` with columns numbered by first occurrence, and without their names."""
+    match value:
+        case ColumnRef(column_id=column_id, dtype=dtype):
+            return "column", numbers.setdefault(column_id, len(numbers)), dtype
+        case Alias(expr=expr, column_id=column_id):
+            return "alias", _part(expr, numbers), numbers.setdefault(column_id, len(numbers))
+        case Literal(value=constant, dtype=dtype):
+            return "literal", repr(constant), dtype
+        case BlockSet(table_id, sequence):
+            # For one version, the predicate determines the blocks that are read, unless other blocks were removed too.
+            return "blocks", table_id, sequence, tuple(block.block_id for block in value.blocks) if value.is_cut else ()
+        case Call(function=function) if (row := registry.scalar(function)) is None or not row.is_deterministic:
+            raise _NotShareableError(function)
+        case ExchangeRead():
+            return "exchange", value.exchange_id, _part(value.columns, numbers)
+        case tuple():
+            return tuple(_part(item, numbers) for item in value)
+        case TreeNode():
+            names = field_names(type(value))
+            return type(value).__name__, *(_part(getattr(value, name), numbers) for name in names)
+    return value
+
+
+def functions_used(fragment: PhysicalPlan) -> tuple[FunctionUse, ...]:
+    """Return each function once, in order of first use, without those below a step, which has its own program."""
+    return tuple(dict.fromkeys(_functions_of(fragment)))
+
+
+def function_use(function: UserFunction, call: Call | AggregateCall | WindowCall) -> FunctionUse:
+    texts = [lower_literal(arg.value, arg.dtype) if isinstance(arg, Literal) else "" for arg in call.args]
+    if isinstance(call, AggregateCall) and call.form is not None:
+        return FunctionUse(function, call.form.types, call.form.result)
+    return FunctionUse(function, tuple(arg.dtype for arg in call.args), call.dtype, constant_values(texts))
+
+
+def _functions_of(plan: PhysicalPlan) -> Iterator[FunctionUse]:
+    for expr in plan.expressions:
+        for part in expr.walk():
+            yield from _use(part)
+    if not isinstance(plan, StepOperator):
+        for child in plan.children:
+            yield from _functions_of(child)
+
+
+def _use(expr: Expr) -> Iterator[FunctionUse]:
+    if not isinstance(expr, (Call, AggregateCall, WindowCall)):
+        return
+    key = expr.base if isinstance(expr, AggregateCall) else expr.function
+    if MARK in key:
+        function = find(key)
+        if function is not None:
+            yield function_use(function, expr)

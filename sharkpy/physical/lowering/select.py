@@ -1,4 +1,7 @@
-"""SELECT under construction, and the chain of common table expressions below it."""
+"""SELECT under construction, and the chain of common table expressions below it.
+
+Rows whose values are large together are checked before their first value is made.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from sharkpy.physical.lowering.checked_row import checked_row
 from sharkpy.physical.lowering.value import Scope, Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.stage_program import StageInput
 from sharkpy.plan.expr import ColumnRef
+from sharkpy.udf.checked_call import with_size_check
+from sharkpy.udf.value_size import Extent, total
 
 _NO_SHAPES: Mapping[int, Hashable] = MappingProxyType({})
 
@@ -151,3 +155,16 @@ class Builder:
 def select_item(column_id: int, value: Value) -> str:
     name = f'"{column_name(column_id)}"'
     return name if value.sql == name else f"{value.sql} AS {name}"
+
+
+def checked_row(values: Scope) -> tuple[int, str] | None:
+    """Return the first of several size-checked columns, with SQL that checks all of them; None for fewer than two."""
+    large = {
+        column_id: value.extent.checked(value.dtype).content.over_null()
+        for column_id, value in values.items()
+        if value.unchecked and value.extent is not None
+    }
+    if len(large) < 2:
+        return None
+    first = next(iter(large))
+    return first, with_size_check("the row", Extent(total(large.values())), values[first].sql)

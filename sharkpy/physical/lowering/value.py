@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 
 from sharkpy.base.errors import InternalError
-from sharkpy.physical.ranges import ColumnRange
+from sharkpy.physical.column_bounds import ColumnRange
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.value_size import Extent, Size, Sized, has_extent, leaf_extent

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.physical.distribution import DealtBuckets, Distribution, ExchangeStatistics, Partitioning
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan import DealtBuckets, Distribution, ExchangeStatistics, Partitioning, PhysicalPlan
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.node import bracketed
 

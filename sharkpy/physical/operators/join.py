@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.optimizer.replan.choose_join import BROADCAST_SIDES, JoinDistribution
-from sharkpy.physical.distribution import Broadcast, Distribution, Unspecified
-from sharkpy.physical.operators.block_scan import bucketed_scan, co_partitioned
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.optimizer.decisions import BROADCAST_SIDES, JoinDistribution
+from sharkpy.physical.operators.scans import bucketed_scan, co_partitioned
+from sharkpy.physical.plan import Broadcast, Distribution, PhysicalPlan, Unspecified
 from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.logical import LEFT_ONLY_JOINS, JoinKind
 

@@ -6,15 +6,13 @@ import dataclasses
 from collections.abc import Mapping
 
 from sharkpy.base import settings
-from sharkpy.optimizer.replan.decision import Decision
-from sharkpy.physical.distribution import ExchangeStatistics
+from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical.operators import ExchangeRead
-from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.replan.broadcast_small_sides import broadcast_small_sides
-from sharkpy.physical.replan.context import ReplanContext, ReplanRule
-from sharkpy.physical.replan.reduce_sides import reduce_measured_sides
-from sharkpy.physical.replan.single_fragments import single_fragments
+from sharkpy.physical.plan import ExchangeStatistics, PhysicalPlan
+from sharkpy.physical.replan.replan_rule import ReplanContext, ReplanRule
 from sharkpy.physical.replan.spread_heavy_keys import spread_heavy_keys
+from sharkpy.physical.replan.use_single_tasks import use_single_tasks
+from sharkpy.physical.replan.use_small_sides import broadcast_small_sides, reduce_measured_sides
 
 __all__ = ["RULES", "Decision", "replan"]
 
@@ -26,7 +24,7 @@ RULES: tuple[ReplanRule, ...] = (
     # Before a side runs: spreading pays only for sides that are still shuffled.
     spread_heavy_keys,
     # Last: a fragment read by one task needs no balance, so this undoes the rule before.
-    single_fragments,
+    use_single_tasks,
 )
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 
 from sharkpy.base import settings
-from sharkpy.physical.distribution import DealtBuckets, ExchangeStatistics, HashPartitioning, SpreadKey, spread_buckets
 from sharkpy.physical.operators import (
     LEFT_PRESERVED,
     RIGHT_PRESERVED,
@@ -24,10 +23,16 @@ from sharkpy.physical.operators import (
     HashJoin,
     Project,
 )
-from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.replan.context import ReplanContext
-from sharkpy.physical.replan.free_joins import map_free_joins
-from sharkpy.physical.sinks import Spread
+from sharkpy.physical.plan import (
+    DealtBuckets,
+    ExchangeStatistics,
+    HashPartitioning,
+    PhysicalPlan,
+    SpreadKey,
+    spread_buckets,
+)
+from sharkpy.physical.replan.replan_rule import ReplanContext, map_free_joins
+from sharkpy.physical.stage_program import Spread
 
 MIN_BYTES = 8 << 20
 """Least estimated bytes of an exchange for its map tasks to look for heavy keys."""

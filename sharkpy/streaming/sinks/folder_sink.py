@@ -15,7 +15,7 @@ from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.storage import check_storage, epoch_format
 from sharkpy.execution.commands.writes.staged_write import QuietWrite, discard_staging, new_staging
 from sharkpy.execution.queries.write_query import write_files
-from sharkpy.physical.sinks import FileSink
+from sharkpy.physical.stage_program import FileSink
 from sharkpy.sources import layout, staged_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.streaming.sinks.remote_folder_sink import RemoteFolderSink, check_remote_folder, forget_remote

@@ -14,7 +14,7 @@ from sharkpy.base.errors import SharkError, UnsupportedError
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.execution.commands.writes.staged_write import QuietWrite
 from sharkpy.execution.queries.write_query import write_files
-from sharkpy.physical.sinks import FileSink
+from sharkpy.physical.stage_program import FileSink
 from sharkpy.sources.open_files import store_for_access
 from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.staged_files import is_abandoned, staging_name

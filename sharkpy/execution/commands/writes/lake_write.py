@@ -20,7 +20,7 @@ from sharkpy.execution.commands.writes.staged_write import QuietWrite, discard_s
 from sharkpy.execution.commands.writes.table_files import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_query import write_files
-from sharkpy.physical.sinks import FileSink
+from sharkpy.physical.stage_program import FileSink
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey, string_literal
 from sharkpy.plan.logical import LogicalPlan, Project, Sort, Step
 from sharkpy.plan.row_steps import TransformStep

@@ -63,6 +63,9 @@ def choose_table_buckets(parallelism: int, input_bytes: int) -> int:
     return int(min(1 << (wanted - 1).bit_length(), MAX_TABLE_BUCKETS))
 
 
+# Packing of buckets into tasks
+
+
 TASK_BYTES = 64 << 20
 """Payload bytes of a reading task, if buckets are small enough."""
 SMALL_BYTES = 1 << 20

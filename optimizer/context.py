@@ -102,6 +102,9 @@ def max_column_id(plan: LogicalPlan) -> int:
     return largest
 
 
+# Statistics
+
+
 RangeShare = Callable[[Sequence[tuple[str, PythonValue]]], float | None]
 """Share of a column's values that match all limits, each "lt", "le", "gt" or "ge" with a value; None if unknown."""
 PrefixShare = Callable[[str], float | None]
@@ -141,6 +144,9 @@ class NoStatistics:
 
     def column(self, _table: Table, _name: str, /) -> ColumnEstimate | None:
         return None
+
+
+# Columns and subqueries of plans and expressions
 
 
 def has_subquery(expr: Expr) -> bool:

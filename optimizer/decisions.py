@@ -25,6 +25,9 @@ class Decision:
         return f"{self.text} ({figures})" if figures else self.text
 
 
+# Placement of stages: in the driver, or as RDD tasks
+
+
 class Place(StrEnum):
     """The process or processes that run a stage."""
 
@@ -65,6 +68,9 @@ def place_stage(input_bytes: int | None, is_local: bool, limit_bytes: int, is_al
     if input_bytes > limit_bytes:
         return Placement(Place.RDD, "the input is above the limit", figures)
     return Placement(Place.DRIVER, "the input is local and below the limit", figures)
+
+
+# Distribution of joins: broadcast or shuffle
 
 
 class JoinDistribution(Enum):

@@ -72,6 +72,9 @@ def run_batch(
     return plan
 
 
+# EXPLAIN OPTIMIZER
+
+
 _CONTEXT = 1
 """Unchanged lines shown on each side of changed ones."""
 
@@ -110,6 +113,9 @@ def changed_lines(before: list[str], after: list[str]) -> Iterator[str]:
         end = group[-1][4]
     if 0 < end < len(after):
         yield "  ..."
+
+
+# Checks for tests
 
 
 class RuleChecks:

@@ -1,1 +1,1 @@
-"""One rule per file: `rule(plan, context) -> plan`, which returns the same object if nothing changed."""
+"""Rules: `rule(plan, context) -> plan`, which returns the same object if nothing changed."""

@@ -91,6 +91,9 @@ def _narrowed(kind: JoinKind, keeps_left: bool, keeps_right: bool) -> JoinKind:
     return kind
 
 
+# Semi joins
+
+
 def widen_semi_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
     """Widen if the equalities determine a unique key of the right side: then no left row matches twice."""
     return plan.transform_up(lambda node: _widen(node, context))

@@ -105,6 +105,9 @@ def _extended(plan: Join, kept: LogicalPlan) -> LogicalPlan:
     return Project(kept, items)
 
 
+# Constant rows
+
+
 def merge_constant_rows(plan: LogicalPlan, context: Context) -> LogicalPlan:
     """Merge constant inputs of unions: `SELECT 1 UNION ALL SELECT 2` becomes VALUES 1, 2."""
     return plan.transform_up(lambda node: _merged(node, context) if isinstance(node, Union) else node)

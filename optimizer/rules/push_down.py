@@ -237,6 +237,9 @@ def disjuncts(expr: Expr) -> tuple[Expr, ...]:
     return (expr,)
 
 
+# Limits
+
+
 def push_down_limits(plan: LogicalPlan, _context: Context) -> LogicalPlan:
     """Move limits down and merge adjacent ones. A limit stays directly above a Sort (top-N)."""
     if isinstance(plan, Limit):

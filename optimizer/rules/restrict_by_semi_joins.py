@@ -125,6 +125,9 @@ def _with_aggregate(plan: LogicalPlan, aggregate: Aggregate) -> LogicalPlan:
     return aggregate
 
 
+# Semi joins below inner joins
+
+
 MAX_ROW_SHARE = 0.3
 """Largest share of a relation's rows that a semi join may keep to be moved down to it."""
 

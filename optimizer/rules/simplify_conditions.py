@@ -119,6 +119,9 @@ def simplify_not(call: Call) -> Expr:
     return call
 
 
+# Comparisons, IN, BETWEEN, LIKE and tests for NULL
+
+
 _MOST_COPIED = 8
 """Largest number of nodes of a value that may be computed twice."""
 _ALL_DIGITS = Context(prec=100)

@@ -72,6 +72,9 @@ def _with_simple_arguments(expr: Expr, context: Context) -> Expr:
     return expr if is_same else connect(expr.function, simple)
 
 
+# CASE, IF and COALESCE
+
+
 def simplify_case_when(call: Call) -> Expr:
     """Drop branches that cannot be taken. A branch that is always taken ends the list."""
     *pairs, default = call.args

@@ -21,8 +21,8 @@ from sharkpy.plan.logical import (
     Union,
     Values,
 )
-from sharkpy.plan.references import free_column_ids, substitute
-from sharkpy.plan.subqueries import SUBQUERIES, Exists, InSubquery
+from sharkpy.plan.references import column_ids, free_column_ids, substitute
+from sharkpy.plan.subquery import SUBQUERIES, Exists, InSubquery
 
 _RIGHT_FILTERED = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 """Joins for which a condition term over only the right side is a filter of that side."""
@@ -88,8 +88,6 @@ def _unnest_join(plan: Join, context: Context) -> LogicalPlan:
     if plan.kind in (JoinKind.INNER, JoinKind.CROSS):
         joined = Join(plan.left, plan.right, JoinKind.INNER if condition else JoinKind.CROSS, condition, plan.hint)
         return _unnest_filter(joined, predicate, context)
-    from sharkpy.plan.references import column_ids
-
     if plan.kind in _RIGHT_FILTERED and not column_ids(predicate) & context.output_ids(plan.left):
         right = _unnest_filter(plan.right, predicate, context)
         return Join(plan.left, right, plan.kind, condition, plan.hint)
@@ -98,8 +96,6 @@ def _unnest_join(plan: Join, context: Context) -> LogicalPlan:
 
 def _unnest_sides(plan: Join, context: Context) -> LogicalPlan:
     """Attach each subquery to the side whose columns it uses. Raise UnsupportedError if it uses both."""
-    from sharkpy.plan.references import column_ids
-
     left, right = (Attachment(side, unnest_subqueries, context) for side in (plan.left, plan.right))
     left_ids, right_ids = (context.output_ids(side) for side in (plan.left, plan.right))
 
@@ -117,6 +113,9 @@ def _unnest_sides(plan: Join, context: Context) -> LogicalPlan:
     terms = [term.transform_down(placed) for term in conjuncts(plan.condition)]
     joined = Join(left.plan, right.plan, plan.kind, conjunction(terms), plan.hint)
     return keep_columns(joined, plan.output)
+
+
+# Lateral joins
 
 
 def plain_join(plan: Join, context: Context) -> LogicalPlan:

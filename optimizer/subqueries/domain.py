@@ -14,6 +14,7 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.optimizer.context import Context, fresh_copy
 from sharkpy.optimizer.subqueries.pull_up import empty_value
 from sharkpy.plan.expr import (
+    AggregateCall,
     Alias,
     Call,
     ColumnRef,
@@ -215,8 +216,6 @@ def not_false(predicate: Expr) -> Expr:
 
 
 def count_rows(context: Context, name: str = "num_rows") -> Alias:
-    from sharkpy.plan.expr import AggregateCall
-
     return Alias(AggregateCall("count", (), BIGINT), context.fresh_id(), name)
 
 

@@ -1,1 +1,0 @@
-"""Pure run-time decisions from observed figures."""

@@ -152,6 +152,9 @@ def _overlap(statistics: StatisticsTable, name: str, positions: np.ndarray | Non
     return sum(shares) / len(shares)
 
 
+# Keys of sides that are too large to broadcast
+
+
 MOST_SHARE = 0.5
 """Largest share of the waiting side's keys that the filter may keep to be worth its stage."""
 MIN_BYTES = 16 << 20

@@ -78,6 +78,9 @@ def _exchange(plan: PhysicalPlan, partitioning: Partitioning, ids: FreshIds) -> 
     return Exchange(ids.exchange(), plan, partitioning, estimated_bytes(plan))
 
 
+# Build sides that each task computes itself
+
+
 _REPEATABLE = (BlockScan, Project, Filter, HashJoin, NestedLoopJoin, HashAggregate)
 
 

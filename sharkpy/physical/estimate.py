@@ -131,6 +131,9 @@ def selectivity(predicate: Expr | None) -> float:
     return max(share, 0.001)
 
 
+# Work before a query runs, which decides whether it is short
+
+
 _EFFORTLESS = (ValuesScan, Project, Filter, SortOperator, TopN, LimitOperator)
 _SCANNED_ROW = 0.1
 """Cost of reading a row of a block, relative to taking it into a join or an aggregate."""

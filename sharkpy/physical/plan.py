@@ -65,6 +65,9 @@ def retained(distribution: Distribution, output: tuple[ColumnRef, ...]) -> Distr
     return distribution
 
 
+# Distributions, and the partitionings of exchanges
+
+
 @dataclass(frozen=True, slots=True)
 class Unspecified:
     """Rows are in any number of tasks, in no particular way."""
@@ -168,6 +171,9 @@ class BroadcastPartitioning:
 
 
 Partitioning = HashPartitioning | RangePartitioning | SinglePartitioning | BroadcastPartitioning
+
+
+# Measurements of exchanges, and buckets of heavy keys
 
 
 @dataclass(frozen=True, slots=True)

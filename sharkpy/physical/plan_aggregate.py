@@ -59,6 +59,9 @@ def _one_step(node: Aggregate, child: PhysicalPlan, num_buckets: int, ids: Fresh
     return HashAggregate(moved, groups, node.aggregates, AggregateMode.COMPLETE)
 
 
+# DISTINCT aggregates in two levels
+
+
 _ROWS_OF_A_PAIR = 2
 """Average rows per group and argument from which removing duplicates in the map stage pays."""
 _ROWS_OF_A_GROUP = 100

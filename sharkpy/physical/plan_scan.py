@@ -67,6 +67,9 @@ def scanned_bytes(scan: PlannedScan) -> int:
     return 0
 
 
+# Blocks of a table version
+
+
 def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockScan | ValuesScan:
     """Return the scan of the blocks that statistics keep; a ValuesScan without rows if there are none."""
     name, blocks = scan.table.qualified_name, _scanned_blocks(scan, version, context)
@@ -117,6 +120,9 @@ def _partitions(scan: Scan, version: TableVersion, blocks: BlockSet) -> tuple[in
         return None
     names = [partition_of(origins) for origins in version.origins]
     return len({names[int(index)] for index in blocks.numbers()}), len(set(names))
+
+
+# Hive partitions: read from blocks, files, or both
 
 
 def plan_partitions(
@@ -179,6 +185,9 @@ def _renamed(scan: Scan, ids: FreshIds) -> Scan:
     replaced: dict[int, Expr] = {old.column_id: new for old, new in zip(columns, fresh, strict=True)}
     predicate = None if scan.predicate is None else substitute(scan.predicate, replaced)
     return Scan(scan.table, fresh, names, predicate, scan.sample)
+
+
+# Row groups of Parquet and stripes of ORC
 
 
 _ORC = "orc"

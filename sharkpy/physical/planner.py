@@ -249,6 +249,9 @@ def _rows(node: logical.Values | logical.Given) -> PhysicalPlan:
     )
 
 
+# Decisions of the planner, for display
+
+
 def planned_decisions(plan: PlacedPlan, values: Conf, parallelism: int) -> list[Decision]:
     """Return the decisions made before the plan runs."""
     nodes = list(plan.root.walk())

@@ -110,6 +110,9 @@ def pruning_target(expr: Expr, names: Mapping[int, str]) -> Target | None:
     return None
 
 
+# Blocks that statistics leave, and their ranges
+
+
 Indexes = np.ndarray[Any, np.dtype[np.int64]]
 
 

@@ -87,6 +87,9 @@ def sink_of(exchange: Exchange, bounds: bytes = b"") -> StageSink:
     raise InternalError(f"{exchange.label} has no sink")
 
 
+# Boundaries of a range exchange
+
+
 SAMPLE_ROWS = 2_000
 """Number of sample rows per task."""
 

@@ -62,6 +62,9 @@ class Stage:
         return [spec for spec in self.program.data_inputs if isinstance(spec, BroadcastColumns)]
 
 
+# Inputs of tasks
+
+
 T = TypeVar("T")
 _TASKS_PER_CORE = 2
 _TASK_BYTES = 32 << 20

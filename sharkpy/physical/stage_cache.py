@@ -274,6 +274,9 @@ def _filled(empty: TableScan, planned: PlannedScan) -> TableScan | None:
     return None
 
 
+# Check of cached stages, for tests
+
+
 def check_stage(plan: PlacedPlan, stage: Stage, optimized: LogicalPlan, context: PlanContext) -> None:
     """Raise InternalError if planning `optimized` again gives another plan or stage.
 

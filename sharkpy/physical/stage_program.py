@@ -146,6 +146,9 @@ class TaskInput:
 NO_INPUT = TaskInput()
 
 
+# Sinks: destinations of a task's rows
+
+
 @dataclass(frozen=True, slots=True)
 class ResultSink:
     """Rows go to the driver as Arrow batches, in task order."""

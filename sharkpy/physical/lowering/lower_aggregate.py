@@ -177,6 +177,9 @@ class _Lowering:
         return f" FILTER (WHERE {lower_logical(call.filter, self._scope)})" if call.filter is not None else ""
 
 
+# Aggregates over integer forms
+
+
 _MOST_ROWS = 10**12
 """Assumed limit on a task's rows if their number is unknown."""
 
@@ -257,6 +260,9 @@ def _times(known: ColumnRange, num_rows: int) -> ColumnRange:
     return ColumnRange(min(known.low, 0) * num_rows, max(known.high, 0) * num_rows)
 
 
+# Group keys packed into one integer
+
+
 _MOST_KEYS = 1 << 15
 
 
@@ -290,6 +296,9 @@ def pack_keys(keys: Mapping[int, Value]) -> PackedKeys | None:
     if stride > _MOST_KEYS:
         return None
     return PackedKeys(f"({' + '.join(terms)})", tuple(packed))
+
+
+# Window functions
 
 
 _ROOMY = DecimalType(20, 0)

@@ -154,6 +154,9 @@ def order_by(keys: tuple[SortKey, ...], scope: Scope, *, is_added_to: bool = Fal
     return ", ".join(terms)
 
 
+# Calls on integer forms
+
+
 _COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _ORDER = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _MAX_SCALE = 18

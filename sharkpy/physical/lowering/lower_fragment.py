@@ -6,7 +6,7 @@ An aggregation that occurs several times is computed once. The users' functions 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import ResourceError, UnsupportedError
 from sharkpy.base.tree import TreeNode, field_names
@@ -148,8 +148,6 @@ def _window(plan: operators.WindowOperator, builder: Builder) -> Select:
 
 
 def _sort(plan: operators.SortOperator | operators.TopN, builder: Builder) -> Select:
-    from dataclasses import replace
-
     select = _computed(plan.keys, _lower(plan.child, builder), builder)
     if select.order_by or select.limit:
         select = builder.wrapped(select)
@@ -160,8 +158,6 @@ def _sort(plan: operators.SortOperator | operators.TopN, builder: Builder) -> Se
 
 
 def _limit(plan: operators.LimitOperator, builder: Builder) -> Select:
-    from dataclasses import replace
-
     select = _lower(plan.child, builder)
     if select.limit:
         select = builder.wrapped(select)
@@ -245,6 +241,9 @@ _OPERATORS: dict[type[PhysicalPlan], Callable[..., Select]] = {
 }
 
 
+# Aggregations that a fragment would compute several times
+
+
 def shared_queries(fragment: PhysicalPlan) -> Mapping[int, Hashable]:
     """Return, by id(), the shapes of HashAggregates that equal another one except for column numbers.
 
@@ -305,6 +304,9 @@ def _part(value: object, numbers: dict[int, int]) -> object:
             names = field_names(type(value))
             return type(value).__name__, *(_part(getattr(value, name), numbers) for name in names)
     return value
+
+
+# Users' functions that a fragment calls
 
 
 def functions_used(fragment: PhysicalPlan) -> tuple[FunctionUse, ...]:

@@ -114,6 +114,9 @@ def _single(plan: AnyJoin, left: Select, right: Select, builder: Builder) -> Sel
     return counted.filtered(f"CASE WHEN {number} > 1 THEN CAST({_TOO_MANY} AS BOOLEAN) ELSE true END")
 
 
+# Generators
+
+
 def lower_generate(plan: Generate, child: Select, builder: Builder) -> Select:
     series = _series(plan)
     select, items = _unnested(plan, child, builder) if series is None else _counted(series, child, builder)

@@ -150,6 +150,9 @@ def _values(plan: ValuesScan, builder: Builder) -> Select:
     return Select(f"(VALUES {', '.join(rows)}) AS {name}({columns})", _columns(plan.columns))
 
 
+# String columns that only group rows
+
+
 _LEFT_NOT_NULL = frozenset(JoinKind) - {JoinKind.RIGHT, JoinKind.FULL}
 _RIGHT_NOT_NULL = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT})
 _NONE: frozenset[int] = frozenset()

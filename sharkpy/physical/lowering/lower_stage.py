@@ -90,6 +90,9 @@ def _num_buckets(fragment: PhysicalPlan) -> int | None:
     return max(fed + by_bucket)
 
 
+# Rows of plans without computation
+
+
 MOST_VALUES = 1_000
 """Number of values up to which Python is faster than a query, without blocking other threads for long."""
 MOST_BYTES = 64 << 10

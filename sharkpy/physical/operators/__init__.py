@@ -1,4 +1,4 @@
-"""Physical operators, one per file."""
+"""Physical operators: scans, exchanges, joins, and operators over rows and groups."""
 
 from sharkpy.physical.operators.exchange import Exchange, ExchangeRead
 from sharkpy.physical.operators.group_operators import AggregateMode, HashAggregate, WindowOperator

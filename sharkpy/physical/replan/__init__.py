@@ -1,4 +1,4 @@
-"""Changes to the rest of a plan after a map stage was measured; one rule per file."""
+"""Changes to the rest of a plan after a map stage was measured, by rules in a fixed order."""
 
 from __future__ import annotations
 

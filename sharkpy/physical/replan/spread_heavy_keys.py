@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 
 from sharkpy.base import settings
+from sharkpy.base.errors import InternalError
 from sharkpy.physical.operators import (
     LEFT_PRESERVED,
     RIGHT_PRESERVED,
@@ -142,7 +143,5 @@ def _with_moved(plan: PhysicalPlan, moved: PhysicalPlan) -> PhysicalPlan:
 
 def _hashed(moved: Exchange | ExchangeRead) -> HashPartitioning:
     if not isinstance(moved.partitioning, HashPartitioning):
-        from sharkpy.base.errors import InternalError
-
         raise InternalError(f"{moved.label} has no hashed buckets")
     return moved.partitioning

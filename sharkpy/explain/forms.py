@@ -168,6 +168,9 @@ def _at(table: Table) -> str:
     return f"{table.database}@{table.name}"
 
 
+# Plans in other forms
+
+
 Lines = Callable[[Explain, "EngineSession"], Iterator[str]]
 
 

@@ -1,1 +1,1 @@
-"""Sessions: SharkContext, the parts that an engine's sessions share, a statement's steps, and its result."""
+"""Sessions: SharkContext, the state that an engine's sessions share, a statement's steps, and its result."""

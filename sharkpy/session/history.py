@@ -19,7 +19,7 @@ from sharkpy.base.wildcards import name_matches
 from sharkpy.catalog.statement_records import StatementFile
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.statement_records import StatementFile, StatementRecord
+    from sharkpy.catalog.statement_record import StatementRecord
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,9 @@ class StatementHistory:
             self._writer.close()
 
 
-writer_log = logging.getLogger(__name__)
+# Records in the catalog's file
+
+
 _GATHER_SECONDS = 0.2
 """Time to gather the records of one batch. Records of this time are lost if the process is killed."""
 _RETRY_SECONDS = 2.0
@@ -158,7 +160,7 @@ class HistoryWriter:
                 self._file.append(batch)
             except (sqlite3.Error, OSError, ValueError) as error:
                 if not self._is_failing:
-                    writer_log.warning("the history of statements cannot be saved: %s", error)
+                    log.warning("the history of statements cannot be saved: %s", error)
                 self._is_failing = True
                 self._is_wanted.set()
                 self._put_back(batch)

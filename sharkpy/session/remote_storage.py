@@ -71,6 +71,9 @@ class SessionAccesses:
         return kept.id
 
 
+# Claim of a catalog on its warehouse
+
+
 IN_USE = "55006"
 _TRIES = 5
 

@@ -48,7 +48,7 @@ class Member(EngineSession, Protocol):
 
 
 class SharedState:
-    """Shared parts of an engine's sessions. `connect` makes them with the first session, which owns them. Each part is
+    """Shared state of an engine's sessions. `connect` makes them with the first session, which owns them. Each part is
     made when it is first needed.
 
     `conf` is the owner's: memory, placement of files and the limits of the queue are the same for all sessions.

@@ -142,7 +142,7 @@ def _check_free(warehouse: str, mine: CatalogOwner, newest: Claim | None, taken_
         raise ConfigurationError(
             f'the warehouse "{warehouse}" belongs to the catalog at {newest.place} (user "{newest.user}", since '
             f"{newest.made_at})",
-            hint="open it with that catalog. To take it over after everybody has stopped using that catalog, set "
+            hint="open it with that catalog. To take it over after the last process has closed that catalog, set "
             f"{TAKE_OVER.key}={newest.owner}",
             sqlstate=IN_USE,
         )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Continuous = CreateContinuousTable | CreateContinuousInsert | CreateContinuousSink
 MOST_PROFILES = 20
-"""Number of recent epoch queries whose figures are kept."""
+"""Number of recent epoch queries whose figures are shown."""
 _SHOWN_EPOCHS = 20
 _ITEMS = {
     FOLDER.name: "file",
@@ -74,28 +74,28 @@ def continuous_lines(command: Continuous, session: EngineSession) -> Iterator[st
     state, is_read = command.state, isinstance(command, CreateContinuousTable)
     of_epochs = queries if state is None else (state.delta,)
     operators = dict.fromkeys(name for query in of_epochs for name in _incremental(query))
-    yield f"incremental: {', '.join(operators)}: the rows of an epoch come from what is new alone"
+    yield f"incremental: {', '.join(operators)}: an epoch computes its rows from new input only"
     if state is None:
-        yield "state: none is kept between epochs"
+        yield "state: none"
     else:
-        then = "merged by who reads the table" if is_read else "what is given is computed of it by each epoch"
-        yield f"state: {', '.join(state.schema.names)}; folded as it grows, and {then}"
+        use = "it is merged when the table is read" if is_read else "each epoch computes its output from it"
+        yield f"state: {', '.join(state.schema.names)}; it is folded as it grows, and {use}"
         if not is_read and state.emit is not None:
             yield f"emit: {_emit_text(state.emit)}"
         yield from (f"kept: {label}" for label in state.labels)
-        yield f"bounds: {state.growth or 'what may still change does not grow with the streams'}"
+        yield f"bounds: {state.growth or 'the part of the state that may still change does not grow with the streams'}"
     _, read_by_epochs = _inputs((state.added,) if state is not None and is_read else queries)
     for table in tables:
-        who = "each epoch" if table in read_by_epochs else "who reads the table,"
-        yield f"table {table.qualified_name}: read by {who} as it is then"
+        reader = "each epoch" if table in read_by_epochs else "each reader of the result"
+        yield f"table {table.qualified_name}: {reader} reads its current version"
     yield from (f"target: {one}" for one in _targets(command, session))
     yield f"bad rows: {_bad_rows_text(command)}"
 
 
 def _emit_text(emit: EmitMode) -> str:
     if emit is EmitMode.UPDATE:
-        return "UPDATE: an epoch gives the groups that it changes, as they are then"
-    return "APPEND: an epoch gives rows that do not change any more, each once"
+        return "UPDATE: an epoch emits the current values of the groups that it changes"
+    return "APPEND: an epoch emits rows that do not change any more, each once"
 
 
 def epoch_lines(command: Continuous, session: EngineSession) -> Iterator[str]:
@@ -124,11 +124,11 @@ def _name(command: Continuous) -> str:
 
 def _trigger_text(trigger: Trigger) -> str:
     if trigger.kind is TriggerKind.ONCE:
-        return "ONCE: one epoch reads all that is there, and the statement ends"
+        return "ONCE: one epoch reads all available input, and the statement ends"
     if trigger.kind is TriggerKind.AVAILABLE_NOW:
-        return "AVAILABLE NOW: epochs read all that is there, and the statement ends"
-    apart = f", {format_seconds(trigger.seconds)} after the last one began at the earliest" if trigger.seconds else ""
-    return f"EVERY: an epoch begins as soon as there is something to read{apart}"
+        return "AVAILABLE NOW: epochs read all available input, and the statement ends"
+    least = f", at least {format_seconds(trigger.seconds)} after the previous one began" if trigger.seconds else ""
+    return f"EVERY: an epoch begins as soon as there is new input{least}"
 
 
 def _inputs(queries: Sequence[LogicalPlan]) -> tuple[list[Table], list[Table]]:
@@ -160,7 +160,7 @@ def _beginning(stream: Table, options: dict[str, str], kind: str, start: StartFr
     history = start.history
     if history is not None and history.stream == stream:
         if history.then is None:
-            return f"begins behind the rows of {history.table.qualified_name}"
+            return f"begins after the rows of {history.table.qualified_name}"
         start = history.then
     elif history is not None:
         start = StartFrom()
@@ -169,7 +169,7 @@ def _beginning(stream: Table, options: dict[str, str], kind: str, start: StartFr
     if kind == KAFKA.name and (given := options.get(START) or options.get(START_TIME)):
         key = START if options.get(START) else START_TIME
         return f"begins with {key} {given}"
-    return f"begins with the first {_ITEMS[kind]} that is there"
+    return f"begins with the first available {_ITEMS[kind]}"
 
 
 def _limit(source: StreamSource, trigger: Trigger) -> str:
@@ -204,7 +204,7 @@ def _targets(command: Continuous, session: EngineSession) -> Iterator[str]:
             yield f"table {table.qualified_name}, {table.storage.name}{cached}{_partitions(table.partition_columns)}"
         if isinstance(command.inserts, Insert):
             return
-        yield "all of them get their rows of an epoch at once"
+        yield "the rows of an epoch appear in all of them at the same time"
     elif isinstance(command, CreateContinuousSink):
         yield SINKS[command.sink.kind].told(command, session)
     else:

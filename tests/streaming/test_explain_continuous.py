@@ -30,15 +30,14 @@ def lines(context: sharkpy.SharkContext, text: str) -> list[str]:
 def test_a_table(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     clauses = "STORED AS ORC PARTITIONED BY (name) TBLPROPERTIES ('shark.cache' = 'MEMORY') TRIGGER EVERY 5 SECONDS"
     found = lines(context, f"EXPLAIN CREATE CONTINUOUS TABLE t {clauses} AS {QUERY}")
-    first, limit = "begins with the first file that is there", "an epoch reads at most 10,000 (max.files.per.epoch)"
+    first, limit = "begins with the first available file", "an epoch reads at most 10,000 (max.files.per.epoch)"
     assert found[:9] == [
         "== CreateContinuousTable t ==",
-        "trigger: EVERY: an epoch begins as soon as there is something to read, 5.00 s after the last one began at the"
-        " earliest",
+        "trigger: EVERY: an epoch begins as soon as there is new input, at least 5.00 s after the previous one began",
         FOLDER_LINE.format(tmp_path / "in", first, limit),
-        "incremental: Filter, Join inner, Scan: the rows of an epoch come from what is new alone",
-        "state: none is kept between epochs",
-        "table default.users: read by each epoch as it is then",
+        "incremental: Filter, Join inner, Scan: an epoch computes its rows from new input only",
+        "state: none",
+        "table default.users: each epoch reads its current version",
         "target: table default.t, orc, in memory (MEMORY), partitioned by name",
         "bad rows: their fields are NULL, and they are counted",
         "== Physical plan: one stage in the driver ==",
@@ -51,11 +50,11 @@ def test_where_it_begins_and_how_it_ends(context: sharkpy.SharkContext, tmp_path
     found = lines(context, f"EXPLAIN CREATE CONTINUOUS TABLE t {clauses} AS SELECT n FROM numbers")
     assert FOLDER_LINE.format(tmp_path / "in", "begins FROM LATEST", "one epoch reads all") in found
     assert "bad rows: left out, and written to default.bad in the same transaction" in found
-    assert "trigger: ONCE: one epoch reads all that is there, and the statement ends" in found
+    assert "trigger: ONCE: one epoch reads all available input, and the statement ends" in found
     context.sql("CREATE TABLE history (n BIGINT, s STRING)")
     start = "START FROM TABLE history THEN STREAM numbers"
     found = lines(context, f"EXPLAIN CREATE CONTINUOUS TABLE t {start} AS SELECT n FROM numbers")
-    assert any("; begins behind the rows of default.history; " in line for line in found)
+    assert any("; begins after the rows of default.history; " in line for line in found)
     assert "table default.history: read once, by the first epoch, before the stream" in found
 
 
@@ -63,9 +62,9 @@ def test_tables_of_subqueries_are_told(context: sharkpy.SharkContext) -> None:
     text = "SELECT value FROM r WHERE value IN (SELECT n FROM users) UNION ALL SELECT n FROM numbers"
     context.sql("CREATE STREAM r FROM RATE ('max.rows.per.epoch' = '7')")
     found = lines(context, f"EXPLAIN CREATE CONTINUOUS TABLE t AS {text}")
-    first = "begins with the first row that is there"
+    first = "begins with the first available row"
     assert f"stream default.r: FROM RATE; {first}; an epoch reads at most 7 (max.rows.per.epoch)" in found
-    assert "table default.users: read by each epoch as it is then" in found
+    assert "table default.users: each epoch reads its current version" in found
     assert any(line.startswith("incremental: Union, Filter, Scan") for line in found)
 
 
@@ -73,7 +72,7 @@ def test_an_insert_and_a_sink(context: sharkpy.SharkContext, tmp_path: Path) -> 
     text = "FROM numbers INSERT INTO users SELECT n, s INSERT INTO users SELECT n, 'x' WHERE n > 3"
     found = lines(context, f"EXPLAIN CREATE CONTINUOUS INSERT i AS {text}")
     assert "target: table default.users, text" in found
-    assert "target: all of them get their rows of an epoch at once" in found
+    assert "target: the rows of an epoch appear in all of them at the same time" in found
     out = tmp_path / "out"
     found = lines(context, f"EXPLAIN CREATE CONTINUOUS SINK k TO FOLDER '{out}' STORED AS JSONFILE AS {QUERY}")
     assert f'target: files of json in the folder "{out}", each put there whole, once, behind the epoch' in found

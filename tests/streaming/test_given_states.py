@@ -617,7 +617,7 @@ def test_explain(context: sharkpy.SharkContext) -> None:
     table_for(context, text)
     insert = f"EXPLAIN CREATE CONTINUOUS INSERT i AS INSERT INTO got {text}"
     found = [str(row[0]) for row in rows(context, insert)]
-    assert "emit: APPEND: an epoch gives rows that do not change any more, each once" in found
+    assert "emit: APPEND: an epoch emits rows that do not change any more, each once" in found
     kept = [line for line in found if line.startswith("kept: states of count")]
     assert kept[0].endswith("given when the watermark closes their windows")
     sink = f"EXPLAIN CREATE CONTINUOUS SINK s TO PROGRAM EMIT UPDATE AS {text}"
@@ -625,7 +625,7 @@ def test_explain(context: sharkpy.SharkContext) -> None:
     assert kept[0].endswith("kept until the watermark closes their windows")
     joined = "SELECT got.n, count(*) AS m FROM events e JOIN got ON e.k = got.k GROUP BY got.n"
     sink = f"EXPLAIN CREATE CONTINUOUS SINK s TO PROGRAM EMIT UPDATE {STATE} AS {joined}"
-    assert ("table default.got: read by each epoch as it is then",) in rows(context, sink)
+    assert ("table default.got: each epoch reads its current version",) in rows(context, sink)
 
 
 @pytest.mark.parametrize(

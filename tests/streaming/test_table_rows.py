@@ -127,8 +127,8 @@ def test_programs_are_kept_and_tables_are_those_of_now(
 def test_what_is_said_of_them(context: sharkpy.SharkContext) -> None:
     text = f"SELECT b.k, name, count(*) AS n FROM {BOTH} b JOIN names ON b.k = names.k GROUP BY b.k, name"
     found = [str(row[0]) for row in rows(context, f"EXPLAIN CREATE CONTINUOUS TABLE t {STATE} AS {text}")]
-    assert "table default.old: read by who reads the table, as it is then" in found
-    assert "table default.names: read by each epoch as it is then" in found
+    assert "table default.old: each reader of the result reads its current version" in found
+    assert "table default.names: each epoch reads its current version" in found
     kept = (
         "kept: states of count by k, name, of the streams; who reads the table adds the rows of tables as they are then"
     )

@@ -37,13 +37,13 @@ def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None =
     values = add_keywords(Conf(), conf)
     values.set(settings.MASTER.key, master)
     values.set(settings.WAREHOUSE.key, warehouse_location(warehouse, values))
-    parts = SharedState(values)
-    return open_session(values, parts, parts.catalog, is_owner=True)
+    shared = SharedState(values)
+    return open_session(values, shared, shared.catalog, is_owner=True)
 
 
-def open_session(conf: Conf, parts: SharedState, catalog: Catalog, *, is_owner: bool) -> SharkContext:
-    """Open a session over `parts`. It loads functions by its own settings."""
-    state = SessionState(parts, catalog, parts.new_name(), is_owner)
+def open_session(conf: Conf, shared: SharedState, catalog: Catalog, *, is_owner: bool) -> SharkContext:
+    """Open a session over `shared`. It loads functions by its own settings."""
+    state = SessionState(shared, catalog, shared.new_name(), is_owner)
     known = weakref.ref(state)
 
     def restrictions() -> Restrictions:
@@ -54,16 +54,16 @@ def open_session(conf: Conf, parts: SharedState, catalog: Catalog, *, is_owner: 
     catalog.functions.model_loader = _model_function
     session = SharkContext(conf, state)
     catalog.system_tables = partial(_system_tables, weakref.ref(session))
-    catalog.find_files = parts.find_files
-    accesses = SessionAccesses(conf, parts.conf, restrictions)
+    catalog.find_files = shared.find_files
+    accesses = SessionAccesses(conf, shared.conf, restrictions)
     catalog.find_access = accesses.find
     catalog.remove_remote = partial(_remove_remote, accesses)
     catalog.removal_of_data = partial(_removal_of_data, accesses)
     catalog.remote_text = _remote_text
-    reach = LakeReach(partial(_lake_conf, weakref.ref(session), parts.conf), accesses.find)
-    catalog.known_lakes = SessionLakes(lambda: parts.lakes, reach)
-    session.restrictions = of_owner(parts.conf, catalog)
-    parts.join(session)
+    reach = LakeReach(partial(_lake_conf, weakref.ref(session), shared.conf), accesses.find)
+    catalog.known_lakes = SessionLakes(lambda: shared.lakes, reach)
+    session.restrictions = of_owner(shared.conf, catalog)
+    shared.join(session)
     return session
 
 
@@ -105,12 +105,12 @@ def _lake_conf(session: weakref.ref[SharkContext], owner: Conf) -> Conf:
     return known.conf
 
 
-def open_stream_session(parts: SharedState, values: Mapping[str, str], bounds: tuple[str, ...] | None) -> SharkContext:
+def open_stream_session(shared: SharedState, values: Mapping[str, str], bounds: tuple[str, ...] | None) -> SharkContext:
     """Open a session for the epochs of a continuous query, under its settings and within its bounds."""
-    conf = parts.initial_conf.copy()
+    conf = shared.initial_conf.copy()
     for key, value in values.items():
         conf.set(key, value)
-    session = open_session(conf, parts, parts.catalog.for_session(), is_owner=False)
+    session = open_session(conf, shared, shared.catalog.for_session(), is_owner=False)
     if bounds is not None:
         session.restrictions = session.restrictions.within(bounds)
     return session

@@ -39,7 +39,7 @@ class SessionBase:
     def __init__(self, conf: Conf, state: SessionState) -> None:
         self.conf = conf
         self._state = state
-        self._parts = state.parts
+        self._shared = state.shared
         self._statements = state.statements
 
     @property
@@ -54,17 +54,17 @@ class SessionBase:
     @property
     def engine(self) -> Engine:
         self._statements.check_open()
-        return self._parts.engine
+        return self._shared.engine
 
     @property
     def started_engine(self) -> Engine | None:
         """Engine, or None if it was not needed yet."""
-        return self._parts.started_engine
+        return self._shared.started_engine
 
     @property
     def table_cache(self) -> TableCache:
         self._statements.check_open()
-        return self._parts.table_cache
+        return self._shared.table_cache
 
     @property
     def catalog(self) -> Catalog:
@@ -101,7 +101,7 @@ class SessionBase:
     @property
     def admission(self) -> Admission:
         """Admission of the engine's queries."""
-        return self._parts.admission
+        return self._shared.admission
 
     @property
     def streams(self) -> StreamScheduler:
@@ -109,7 +109,7 @@ class SessionBase:
         from sharkpy.session.connect import open_stream_session
 
         self._statements.check_open()
-        return self._parts.streams(partial(open_stream_session, self._parts))
+        return self._shared.streams(partial(open_stream_session, self._shared))
 
     def check_open(self) -> None:
         self._statements.check_open()
@@ -130,7 +130,7 @@ class SessionBase:
         return run_command(command, self, snapshot)
 
     def forget_plans(self, table: Table) -> None:
-        self._parts.plans.drop_table(table)
+        self._shared.plans.drop_table(table)
 
     def working(self, text: str | None = None) -> contextlib.AbstractContextManager[None]:
         """Run the body as a statement of the session, or as a part of the statement that this thread works for.
@@ -153,7 +153,7 @@ class SessionBase:
 
     @property
     def _user(self) -> str:
-        return self.conf.value(settings.USER) or self._parts.user
+        return self.conf.value(settings.USER) or self._shared.user
 
     @property
     def _timeout(self) -> float:
@@ -183,7 +183,7 @@ class SessionBase:
             if user not in (None, self._user):
                 return []
             user = self._user
-        running, history = self._parts.running_statements(), self._parts.history
+        running, history = self._shared.running_statements(), self._shared.history
         if query_id is None:
             return history.newest(running, limit, like, user)
         found = history.find(running, query_id)
@@ -199,7 +199,7 @@ class SessionBase:
 
     def all_statements(self) -> list[Statement]:
         """Return the statements of all sessions that have begun and not ended."""
-        return self._parts.statements()
+        return self._shared.statements()
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -210,7 +210,7 @@ class SessionState:
     ends the engine and all its sessions.
     """
 
-    parts: SharedState
+    shared: SharedState
     catalog: Catalog
     name: str
     is_owner: bool
@@ -222,4 +222,4 @@ class SessionState:
     statements: RunningStatements = field(init=False)
 
     def __post_init__(self) -> None:
-        self.statements = RunningStatements(self.name, self.parts.history)
+        self.statements = RunningStatements(self.name, self.shared.history)

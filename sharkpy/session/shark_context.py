@@ -132,7 +132,7 @@ class SharkContext(SessionBase):
             with statement.following(outer), statement.active():
                 bound = self.substituted(text)
                 given = partial(self._given_rows, variables)
-                return PreparedStatement(self, self._parts.plans, bound, statement, self._statements.end, given)
+                return PreparedStatement(self, self._shared.plans, bound, statement, self._statements.end, given)
 
         try:
             return interruptible(prepared, statement.cancel)
@@ -289,8 +289,8 @@ class SharkContext(SessionBase):
         from sharkpy.session.connect import open_session
 
         self._statements.check_open()
-        values = add_keywords(self._parts.initial_conf.copy(), conf)
-        return open_session(values, self._parts, self._parts.catalog.for_session(), is_owner=False)
+        values = add_keywords(self._shared.initial_conf.copy(), conf)
+        return open_session(values, self._shared, self._shared.catalog.for_session(), is_owner=False)
 
     def push(self, stream: str) -> StreamWriter:
         """Return a writer of rows into a stream FROM PROGRAM: `with ctx.push("events") as out: out.write(rows)`.
@@ -324,7 +324,7 @@ class SharkContext(SessionBase):
 
     def take_console(self, console: Console) -> None:
         """Show the epochs of sinks TO CONSOLE by a function of this process, which has a terminal."""
-        self._parts.take_console(console)
+        self._shared.take_console(console)
 
     def start_streams(self) -> None:
         """Resume the warehouse's running continuous tables in this process, unless another process runs them."""
@@ -343,19 +343,19 @@ class SharkContext(SessionBase):
         """
         if not self._statements.stop():
             return
-        self._parts.leave(self)
+        self._shared.leave(self)
         if not self._state.is_owner:
             self._drop_temporary_tables()
             return
-        self._parts.stop_streams()
-        for session in self._parts.members():
+        self._shared.stop_streams()
+        for session in self._shared.members():
             session.stop()
-        self._parts.close()
+        self._shared.close()
 
     def _drop_temporary_tables(self) -> None:
         from sharkpy.execution.commands.tables import drop_temporary_tables
 
-        drop_temporary_tables(self.catalog, self._parts.table_cache)
+        drop_temporary_tables(self.catalog, self._shared.table_cache)
 
 
 def _variable(caller: FrameType, name: str) -> object:

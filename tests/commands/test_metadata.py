@@ -94,9 +94,9 @@ def test_figures_change_the_estimate_and_the_plan_that_is_kept(context: sharkpy.
     query = "SELECT a FROM t WHERE a = 3"
     run(context, query)
     before = run(context, f"EXPLAIN COST {query}")[-1][0]
-    assert len(context._parts.plans) == 1
+    assert len(context._shared.plans) == 1
     run(context, "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS")
-    assert len(context._parts.plans) == 0
+    assert len(context._shared.plans) == 0
     after = run(context, f"EXPLAIN COST {query}")[-1][0]
     assert before.endswith(": 5,000 rows")
     assert after.endswith(": 1 rows")

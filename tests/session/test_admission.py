@@ -47,14 +47,14 @@ def occupy(context: sharkpy.SharkContext) -> tuple[sharkpy.SharkContext, threadi
     """Session whose query has the only turn, until it is cancelled."""
     session = context.new_session()
     thread = in_background(session.sql(ENDLESS).fetchall)
-    until(lambda: context._parts.admission.num_running == 1)
+    until(lambda: context._shared.admission.num_running == 1)
     return session, thread
 
 
 def test_short_queries_pass_long_ones(context: sharkpy.SharkContext) -> None:
     sessions = [context.new_session() for _ in range(4)]
     threads = [in_background(session.sql(ENDLESS).fetchall) for session in sessions]
-    admission = context._parts.admission
+    admission = context._shared.admission
     until(lambda: admission.num_running == 1 and admission.num_waiting == 3)
     start = time.monotonic()
     result = context.sql(SHORT)
@@ -137,7 +137,7 @@ def test_a_result_that_is_not_read_on_gives_its_turn_away(context: sharkpy.Shark
     assert first.fetchone() == (1,)
     assert len(context.sql(SHORT).fetchall()) == 1
     assert len(first.fetchall()) == 2999
-    assert context._parts.admission.num_running == 0
+    assert context._shared.admission.num_running == 0
 
 
 def turns(weights: dict[str, int], per_pool: int) -> list[str]:

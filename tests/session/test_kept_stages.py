@@ -313,7 +313,7 @@ def test_a_stage_ends_with_its_query(session: sharkpy.SharkContext) -> None:
     before = len(session.engine.stage_cache)
     keep(session, GROUPED)
     assert len(session.engine.stage_cache) == before + 1
-    session._parts.plans.clear()
+    session._shared.plans.clear()
     gc.collect()
     assert len(session.engine.stage_cache) == before
 

@@ -82,23 +82,23 @@ def test_other_rows_are_planned_without_the_optimizer(
 
 
 def test_an_optimised_plan_ends_with_its_query(session: sharkpy.SharkContext) -> None:
-    session._parts.plans.clear()
+    session._shared.plans.clear()
     gc.collect()
     before = len(session.engine.optimized_plan_cache)
     one(session, "SELECT max(k) FROM t")
     assert len(session.engine.optimized_plan_cache) == before + 1
-    session._parts.plans.clear()
+    session._shared.plans.clear()
     gc.collect()
     assert len(session.engine.optimized_plan_cache) == before
 
 
 def test_a_plan_with_a_huge_constant_is_not_kept(session: sharkpy.SharkContext) -> None:
     """Its text is short; a thousand of them would be all the memory."""
-    before = len(session._parts.plans)
+    before = len(session._shared.plans)
     assert len(str(one(session, "SELECT repeat('x', 60000), repeat('y', 60000)"))) == 60_000
-    assert len(session._parts.plans) == before
+    assert len(session._shared.plans) == before
     one(session, "SELECT repeat('x', 10)")
-    assert len(session._parts.plans) == before + 1
+    assert len(session._shared.plans) == before + 1
 
 
 def test_results_of_one_plan_are_independent(session: sharkpy.SharkContext) -> None:
@@ -186,4 +186,4 @@ def test_plans_are_bounded(session: sharkpy.SharkContext) -> None:
 
     for number in range(MOST_PLANS + 5):
         session.sql(f"SELECT {number}")
-    assert len(session._parts.plans) == MOST_PLANS
+    assert len(session._shared.plans) == MOST_PLANS

@@ -100,9 +100,9 @@ def test_the_owner_ends_all(tmp_path: Path) -> None:
 def test_plans_and_blocks_are_shared(context: sharkpy.SharkContext) -> None:
     query = "SELECT sum(k) FROM t WHERE k > 3"
     context.sql(query).fetchall()
-    known = len(context._parts.plans)
+    known = len(context._shared.plans)
     assert context.new_session().sql(query).fetchall() == context.sql(query).fetchall()
-    assert len(context._parts.plans) == known
+    assert len(context._shared.plans) == known
     context.new_session().sql("INSERT INTO t VALUES (100000)")
     assert context.sql("SELECT max(k) FROM t").fetchall() == [(100_000,)]
 
@@ -167,7 +167,7 @@ def test_sixteen_threads_on_one_session(context: sharkpy.SharkContext) -> None:
         thread.join()
     assert wrong == []
     assert context.num_running == 0
-    assert context._parts.admission.num_running == 0
+    assert context._shared.admission.num_running == 0
     assert {thread.name for thread in threading.enumerate()} <= before
 
 

@@ -58,7 +58,7 @@ def test_settings_lead_no_keys_elsewhere(owner: sharkpy.SharkContext, guest: sha
     guest.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers").close()
     (query,) = owner.catalog.streams.queries()
     assert query.bounds == guest.restrictions.bounds
-    session = open_stream_session(owner._parts, dict(query.settings), query.bounds)
+    session = open_stream_session(owner._shared, dict(query.settings), query.bounds)
     try:
         for access in (
             session.catalog.access_id("s3://bucket/shut/x"),

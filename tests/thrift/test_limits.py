@@ -151,7 +151,7 @@ def test_the_queue_of_the_engine(tmp_path: Path, key: str, value: float, text: s
         with HiveServer(session, ServerConfig(port=0)) as server:
             with Caller(server.port) as one, Caller(server.port) as other:
                 running = one.begin(LONG_QUERY)
-                until(lambda: session._parts.admission.num_running == 1)
+                until(lambda: session._shared.admission.num_running == 1)
                 answer = other.until_ended(other.begin("SELECT sum(n) FROM numbers"))
                 assert (answer.operationState, answer.sqlState) == (State.ERROR_STATE, "53300")
                 assert text in answer.errorMessage

@@ -100,13 +100,13 @@ def test_configuration_of_a_new_session(server: HiveServer) -> None:
 def test_a_wrong_configuration_leaves_no_session(
     server: HiveServer, configuration: dict[str, str], sqlstate: str, text: str
 ) -> None:
-    before = len(server.parts.engine_session._parts.members())
+    before = len(server.parts.engine_session._shared.members())
     with Caller(server.port, configuration=configuration) as caller:
         status = caller.opened.status
         assert (status.statusCode, status.sqlState) == (ERROR, sqlstate)
         assert text in status.errorMessage
         assert not server.parts.sessions.sessions()
-        assert len(server.parts.engine_session._parts.members()) == before
+        assert len(server.parts.engine_session._shared.members()) == before
 
 
 def test_acting_for_oneself_is_allowed(server: HiveServer) -> None:
@@ -372,11 +372,11 @@ def test_sessions_leave_nothing_behind(server: HiveServer, number: int) -> None:
 
 
 def test_the_contexts_sessions_are_given_back(engine: sharkpy.SharkContext, server: HiveServer) -> None:
-    before = len(engine._parts.members())
+    before = len(engine._shared.members())
     for _ in range(5):
         with Caller(server.port):
-            assert len(engine._parts.members()) > before
-    until(lambda: len(engine._parts.members()) == before)
+            assert len(engine._shared.members()) > before
+    until(lambda: len(engine._shared.members()) == before)
 
 
 def test_temporary_tables_go_with_their_session(engine: sharkpy.SharkContext, server: HiveServer) -> None:

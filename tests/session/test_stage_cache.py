@@ -1,6 +1,6 @@
-"""Stages of repeated queries are kept while their tables get other rows, and made again if these rows need it.
+"""Stages of repeated queries are cached while their tables get other rows, and made again if these rows need it.
 
-Here, and in the whole of `make test-all`, each use of a kept stage is checked against a new plan
+Here, and in the whole of `make test-all`, each use of a cached stage is checked against a new plan
 (`shark.test.stages`).
 """
 

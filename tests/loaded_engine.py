@@ -5,7 +5,7 @@ import importlib
 import numba  # noqa: F401
 import pandas as pd  # noqa: F401  pyarrow imports it for the first values of Python
 
-from sharkpy.streaming.warm_up import load_compiled
+from sharkpy.streaming.commands.create_stream import load_compiled
 
 for _module in (
     "sharkpy.session.shark_context",

@@ -26,7 +26,7 @@ from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchan
 from sharkpy.plan.commands import Insert
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.layout import visible_generations
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.streaming.folder_input import put
 
 DOCUMENT = Path(__file__).parents[1] / "ARCHITECTURE.md"
@@ -176,7 +176,7 @@ EPOCH_STEPS = {
     "committed": "rows, epoch and offset count together",
     "ended": "the log has the end, with rows and time",
 }
-"""Finished work at the end of each step; the steps from `begun` on belong to `sharkpy.streaming.steps`."""
+"""Finished work at the end of each step; the steps from `begun` on belong to `sharkpy.streaming.kill_points`."""
 
 
 def _epoch(context: sharkpy.SharkContext, root: Path) -> Iterator[str]:
@@ -190,7 +190,7 @@ def _epoch(context: sharkpy.SharkContext, root: Path) -> Iterator[str]:
     yield "| after the step | what is done | lines of the log | in the folder | epoch | offset | newest generation |"
     yield "|---|---|---:|---|---:|---:|---:|"
     lines = [_epoch_line("before", context)]
-    steps.hook = lambda step: lines.append(_epoch_line(step, context))
+    kill_points.observer = lambda step: lines.append(_epoch_line(step, context))
     context.sql("RESUME CONTINUOUS TABLE late").close()
     yield from lines
     yield ""
@@ -210,7 +210,7 @@ def _epoch_line(step: str, context: sharkpy.SharkContext) -> str:
 
 
 def test_the_steps_of_one_epoch_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "hook", None)
+    monkeypatch.setattr(kill_points, "observer", None)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         text = "\n".join(_epoch(context, tmp_path))
         assert context.sql("SELECT carrier FROM late ORDER BY carrier").fetchall() == [("AA",), ("DL",)]

@@ -25,8 +25,8 @@ from sharkpy.plan.commands import (
 from sharkpy.plan.logical import Distribute, Join, LogicalPlan, Project, Scan
 from sharkpy.plan.subqueries import QueryTable
 from sharkpy.streaming.commands.control_continuous import query_of
+from sharkpy.streaming.epoch_tables import targets_of
 from sharkpy.streaming.sinks import SINKS
-from sharkpy.streaming.targets import targets_of
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import StreamSource

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sharkpy.ml.graph.graph import Graph
     from sharkpy.ml.graph.page_rank import PageRank
     from sharkpy.ml.graph.pregel import pregel
-    from sharkpy.ml.graph.program import Messages, Outcome, VertexBlock
+    from sharkpy.ml.graph.vertex_program import Messages, Outcome, VertexBlock
     from sharkpy.ml.models.estimator import Estimator
     from sharkpy.ml.models.kmeans import KMeans
     from sharkpy.ml.models.linear_regression import LinearRegression

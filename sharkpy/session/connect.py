@@ -87,7 +87,7 @@ def _remote_text(location: str, access_id: str) -> str:
 
 def _system_tables(session: weakref.ref[SharkContext]) -> Mapping[str, SystemTable]:
     from sharkpy.execution.commands.information_schema import information_tables
-    from sharkpy.streaming.commands.show_streams import system_tables
+    from sharkpy.streaming.status import system_tables
 
     known = session()
     return {} if known is None else {**system_tables(known), **information_tables(known.catalog)}

@@ -61,13 +61,13 @@ def _create_continuous(command: CreateContinuousTable, session: StreamSession) -
 
 
 def _create_continuous_insert(command: CreateContinuousInsert, session: StreamSession) -> CommandResult:
-    from sharkpy.streaming.commands.create_continuous_insert import create_continuous_insert
+    from sharkpy.streaming.commands.create_continuous import create_continuous_insert
 
     return create_continuous_insert(command, session)
 
 
 def _create_continuous_sink(command: CreateContinuousSink, session: StreamSession) -> CommandResult:
-    from sharkpy.streaming.commands.create_continuous_sink import create_continuous_sink
+    from sharkpy.streaming.commands.create_continuous import create_continuous_sink
 
     return create_continuous_sink(command, session)
 
@@ -91,19 +91,19 @@ def _alter_continuous(command: AlterContinuous, session: StreamSession) -> Comma
 
 
 def _show_streams(command: ShowStreams, session: StreamSession) -> CommandResult:
-    from sharkpy.streaming.commands.show_streams import show_streams
+    from sharkpy.streaming.status import show_streams
 
     return show_streams(command, session)
 
 
 def _show_continuous(command: ShowContinuousTables, session: StreamSession) -> CommandResult:
-    from sharkpy.streaming.commands.show_streams import show_continuous_tables
+    from sharkpy.streaming.status import show_continuous_tables
 
     return show_continuous_tables(command, session)
 
 
 def _show_epochs(command: ShowEpochs, session: StreamSession) -> CommandResult:
-    from sharkpy.streaming.commands.show_streams import show_epochs
+    from sharkpy.streaming.status import show_epochs
 
     return show_epochs(command, session)
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.file_tables import FileTables
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.sources.lake.session_lakes import LakeFormats
-    from sharkpy.streaming.scheduled_query import NewSession
+    from sharkpy.streaming.scheduled_queries import NewSession
     from sharkpy.streaming.scheduler import StreamScheduler
-    from sharkpy.streaming.sinks.programs import Console
+    from sharkpy.streaming.sinks.program_sink import Console
 
 
 class Member(EngineSession, Protocol):

@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from sharkpy.plan.expr import PythonValue
     from sharkpy.session.prepared_statement import PreparedStatement
     from sharkpy.sql.parameters import Parameters
-    from sharkpy.streaming.dstreams.new_streams import Streams
-    from sharkpy.streaming.handles import ContinuousTable
-    from sharkpy.streaming.push import StreamWriter
-    from sharkpy.streaming.sinks.programs import BatchFunction, Console
+    from sharkpy.streaming.dstreams.handles import ContinuousTable, Streams
+    from sharkpy.streaming.sinks.program_sink import BatchFunction, Console
+    from sharkpy.streaming.sources.spool import StreamWriter
     from sharkpy.udf.user.declare import Returns, TypeLike
 
 
@@ -94,7 +93,7 @@ class SharkContext(SessionBase):
         The name takes precedence over a table's. Each query reads the current data, in this process. Data that can be
         read only once goes to the first query.
         """
-        from sharkpy.ml.tables.given_tables import rows_of
+        from sharkpy.ml.tables.program_data import rows_of
 
         self._statements.check_open()
         check_name(name)
@@ -144,11 +143,11 @@ class SharkContext(SessionBase):
         self, variables: Callable[[str], object] | None, name: str, is_registered: bool
     ) -> GivenRows | None:
         if is_registered and name.lower() in self._state.registered:
-            from sharkpy.ml.tables.given_tables import rows_of
+            from sharkpy.ml.tables.program_data import rows_of
 
             return rows_of(self, self._state.registered[name.lower()])
         if not is_registered and variables is not None:
-            from sharkpy.ml.tables.given_tables import rows_of_variable
+            from sharkpy.ml.tables.program_data import rows_of_variable
 
             return rows_of_variable(self, variables(name))
         return None
@@ -297,24 +296,24 @@ class SharkContext(SessionBase):
 
         Raise TableNotFoundError, or BindError if `stream` is not such a stream.
         """
-        from sharkpy.streaming.push import StreamWriter
+        from sharkpy.streaming.sources.spool import StreamWriter
 
         return StreamWriter(self, self._table_named(stream))
 
     @property
     def stream(self) -> Streams:
         """Streams and continuous tables: `ctx.stream("clicks")` finds one by name, `ctx.stream.from_folder(…)` creates
-        one. See `sharkpy.streaming.dstreams.new_streams.Streams`.
+        one. See `sharkpy.streaming.dstreams.handles.Streams`.
         """
-        from sharkpy.streaming.dstreams.new_streams import Streams
+        from sharkpy.streaming.dstreams.handles import Streams
 
         return Streams(self)
 
     def foreach_batch(self, sink: str, function: BatchFunction, *, as_reader: bool = False) -> ContinuousTable:
         """Call `function(epoch, rows)` with the rows of the continuous sink TO PROGRAM named `sink`. See
-        `sharkpy.streaming.handles.ContinuousTable.foreach_batch`.
+        `sharkpy.streaming.dstreams.handles.ContinuousTable.foreach_batch`.
         """
-        from sharkpy.streaming.handles import ContinuousTable
+        from sharkpy.streaming.dstreams.handles import ContinuousTable
 
         return ContinuousTable(self, self._table_named(sink)).foreach_batch(function, as_reader=as_reader)
 

@@ -1,4 +1,4 @@
-"""Log of a continuous query's epochs: a readable text file with one JSON object a line.
+"""Log of a continuous query's epochs: a readable text file with one JSON object a line. Figures of recent epochs.
 
 An epoch gets a line before it runs, with the offsets at which it begins and ends for each stream, and a line after it
 was written. The catalog decides which epochs count. A line about an epoch that the catalog does not know belongs to an
@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -247,3 +248,44 @@ def _parsed(line: str | bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return known
+
+
+_RATE_EPOCHS = 20
+"""Number of recent epochs from which the displayed rate is computed."""
+
+
+@dataclass(slots=True)
+class EpochFigures:
+    """Figures of the epochs of a query that this process has run."""
+
+    rows: int = 0
+    bad_rows: int = 0
+    """Records that did not parse."""
+    epochs: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+    recent: list[tuple[float, int, float]] = field(default_factory=list)
+    """End (by the monotonic clock), rows and seconds of each recent epoch."""
+    fault: str = ""
+    """Error that could not be recorded in the catalog."""
+    totals: tuple[int, Totals] | None = None
+    """Number of the last epoch that this process has run, and the totals of all epochs up to it."""
+    running: int = 0
+    """Number of the running epoch, until its figures have been added; 0 for none."""
+
+    def add(self, rows: int, seconds: float, bad_rows: int) -> None:
+        self.rows += rows
+        self.bad_rows += bad_rows
+        self.epochs += 1
+        self.seconds += seconds
+        self.recent = [*self.recent[1 - _RATE_EPOCHS :], (time.monotonic(), rows, seconds)]
+
+    def totals_at(self, epoch: int) -> Totals | None:
+        """Return the totals up to `epoch`, or None if this process has not run that epoch last."""
+        return self.totals[1] if self.totals is not None and self.totals[0] == epoch else None
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows of the recent epochs per second spent on them; 0 if there are none."""
+        seconds = sum(spent for _, _, spent in self.recent)
+        return sum(rows for _, rows, _ in self.recent) / seconds if seconds else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,12 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.errors import BindError, SharkError, StorageRefusedError
+from sharkpy.base.errors import BindError, SharkError, SparkLostError, StorageRefusedError, TableChangedError
 from sharkpy.base.settings import COMPACTION_BLOCKS, STREAM_KEPT_EPOCHS
 from sharkpy.catalog.continuous_query import (
     ContinuousQuery,
     Position,
     QueryState,
+    TriggerKind,
     furthest_position,
     is_position_within,
     least_position,
@@ -26,21 +28,16 @@ from sharkpy.execution.queries.run_plan import detecting_lost_jvm
 from sharkpy.plan.commands import Insert, MultiInsert, StateInserts, queries_of
 from sharkpy.plan.logical import Scan
 from sharkpy.sources.malformed_rows import COUNTED, SKIPPED
-from sharkpy.streaming import steps
-from sharkpy.streaming.bad_rows import skipped_rows
-from sharkpy.streaming.closed_windows import tell_closed
-from sharkpy.streaming.epoch_end import EpochEnd
-from sharkpy.streaming.epoch_figures import EpochFigures
-from sharkpy.streaming.epoch_log import EpochLog, Ranges, Totals, mark_of
-from sharkpy.streaming.epoch_restart import EpochRestart
-from sharkpy.streaming.epoch_rollback import EpochRollback
-from sharkpy.streaming.epoch_tables import tables_of
-from sharkpy.streaming.epoch_view import EpochView, stream_of, take_view
-from sharkpy.streaming.history import bind_history_epoch, snapshot_of_history
+from sharkpy.streaming import kill_points
+from sharkpy.streaming.epoch_input import EpochView, look_at_streams, stream_of
+from sharkpy.streaming.epoch_log import EpochFigures, EpochLog, Ranges, Totals, mark_of
+from sharkpy.streaming.epoch_tables import check_targets, skipped_rows, tables_of
+from sharkpy.streaming.epoch_writes import EpochEnd, EpochRestart, EpochRollback
 from sharkpy.streaming.new_columns import settle_new_columns
 from sharkpy.streaming.sinks import sink_type
-from sharkpy.streaming.sinks.sink import SinkEpoch, count_epoch, write_epoch
-from sharkpy.streaming.targets import check_targets
+from sharkpy.streaming.sinks.sink import SinkEpoch, commit_written_epoch, write_epoch
+from sharkpy.streaming.sources.closed_windows import add_closed_windows
+from sharkpy.streaming.table_before_stream import bind_history_epoch, snapshot_of_history
 
 if TYPE_CHECKING:
     from sharkpy.catalog.epoch_store import RetainedEpoch
@@ -48,11 +45,11 @@ if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.sql.statements.bind_epoch import EpochTables
-    from sharkpy.streaming.bound_query import BoundQuery
-    from sharkpy.streaming.sinks.programs import Programs
+    from sharkpy.streaming.epoch_input import BoundQueryCache
+    from sharkpy.streaming.sinks.program_sink import Programs
     from sharkpy.streaming.sinks.sink import Sink
-    from sharkpy.streaming.sources.source_reader import SourceReader
-    from sharkpy.streaming.state_fold import BoundFolds
+    from sharkpy.streaming.sources.interfaces import SourceReader
+    from sharkpy.streaming.state_folding import BoundFoldCache
 
 _CHECK_SECONDS = 0.05
 
@@ -74,8 +71,8 @@ class EpochRunner:
         reader: Callable[[Table], SourceReader],
         figures: EpochFigures,
         programs: Programs,
-        bound: BoundQuery,
-        fold: Callable[[ContinuousQuery, EngineSession, BoundFolds], None],
+        bound: BoundQueryCache,
+        fold: Callable[[ContinuousQuery, EngineSession, BoundFoldCache], None],
     ) -> None:
         """`reader` returns the reader of a stream, which all queries share. `fold` folds the state of a query."""
         self._programs = programs
@@ -96,7 +93,7 @@ class EpochRunner:
 
         An earlier look counts if it is not older than `age` seconds.
         """
-        return take_view(query, self.session.catalog, self._reader, age, ends)
+        return look_at_streams(query, self.session.catalog, self._reader, age, ends)
 
     def wait_until_settled(self, query: ContinuousQuery) -> None:
         """Wait until the items that may still be written can be read.
@@ -116,7 +113,7 @@ class EpochRunner:
         """
         query = view.query
         if (sink := self._outside(view)) is not None:
-            sink.look_after(query.epoch)
+            sink.catch_up(query.epoch)
         if not self._is_told:
             self._tell_closed(view)
         if query.is_before_history:
@@ -157,7 +154,7 @@ class EpochRunner:
             if known is None and self._begun != (number, ranges):
                 self.log.begin(number, ranges, view.stream_names, is_synced=sink is not None)
                 self._begun = number, ranges
-            steps.done(steps.BEGUN)
+            kill_points.reached(kill_points.BEGUN)
             with detecting_lost_jvm(self.session), self.session.as_statement() as statement:
                 self._write(view, ranges, snapshot, is_written=known is not None)
         finally:
@@ -169,7 +166,7 @@ class EpochRunner:
         totals = Totals(before.rows + statement.rows_written, before.bad_rows + statement.malformed_rows)
         self.figures.totals = number, totals
         self.log.end(number, statement.rows_written, seconds, statement.malformed_rows, totals)
-        steps.done(steps.ENDED)
+        kill_points.reached(kill_points.ENDED)
         self._tell_closed(view)
         self._fold_state(view)
 
@@ -180,7 +177,7 @@ class EpochRunner:
         """
         self._is_told = False
         if view.table is not None and view.table.is_state:
-            tell_closed(view.query, view.table, self.session)
+            add_closed_windows(view.query, view.table, self.session)
         self._is_told = True
 
     def _fold_state(self, view: EpochView) -> None:
@@ -232,7 +229,7 @@ class EpochRunner:
         publish([written(), EpochRollback(query.query_id, to, self.session.catalog, check)], self.session.catalog)
         self._begun = None
         self.log.roll_back(to.number)
-        steps.done(steps.ENDED)
+        kill_points.reached(kill_points.ENDED)
 
     def release(self, view: EpochView) -> None:
         """Release the items that all queries have read, for streams of the view whose items the engine stores."""
@@ -311,7 +308,7 @@ class EpochRunner:
         mark = mark_of(ranges)
         epoch = SinkEpoch(tables.owner, query, mark, rows, session, snapshot, last, bad_rows, state)
         if is_written:
-            count_epoch(epoch)
+            commit_written_epoch(epoch)
         else:
             write_epoch(sink, epoch)
 
@@ -403,3 +400,29 @@ def is_passing(error: SharkError) -> bool:
 
 def is_running(query: ContinuousQuery | None) -> bool:
     return query is not None and query.state is QueryState.RUNNING
+
+
+_LOST_SPARKS = 3
+"""Number of lost Spark JVMs after which a statement that runs epochs fails."""
+_log = logging.getLogger(__name__)
+
+
+def run_to_end(query_id: str, runner: EpochRunner, name: str) -> None:
+    """Run the epochs of a query, called `name`, in the caller's thread."""
+    streams = runner.session.catalog.streams
+    query = streams.get(query_id)
+    runner.wait_until_settled(query)
+    view = runner.look(query)
+    lost = 0
+    while ranges := runner.next_ranges(view, whole=query.trigger.kind is TriggerKind.ONCE):
+        try:
+            runner.run(view, ranges)
+        except TableChangedError:
+            _log.info("epoch %d of %s was written by another process", query.epoch + 1, name)
+        except SparkLostError:
+            lost += 1
+            if lost == _LOST_SPARKS:
+                raise
+        query = streams.get(query_id)
+        view = runner.look(query, ends=view.ends)
+    runner.release(view)

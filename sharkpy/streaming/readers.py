@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sharkpy.catalog.continuous_query import Position, furthest_position
-from sharkpy.streaming.sources import source_reader
-from sharkpy.streaming.sources.folder import FolderReader
+from sharkpy.streaming.sources import interfaces
 from sharkpy.streaming.sources.folder_events import FolderEvents
+from sharkpy.streaming.sources.folder_reader import FolderReader
 from sharkpy.streaming.sources.remote_finder import RemoteLooks
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
     from sharkpy.execution.tables.snapshot import QuerySnapshot
-    from sharkpy.streaming.sources.found_files import LookFigures
-    from sharkpy.streaming.sources.source_reader import SourceReader
+    from sharkpy.streaming.sources.interfaces import LookFigures, SourceReader
 
 
 class StreamReaders:
@@ -39,7 +38,7 @@ class StreamReaders:
             if known is None or known[0] is not stream:
                 if known is not None:
                     known[1].close()
-                reader = source_reader(stream, self._catalog, self.events, self._remote)
+                reader = interfaces(stream, self._catalog, self.events, self._remote)
                 known = self._readers[stream.table_id] = (stream, reader)
             return known[1]
 

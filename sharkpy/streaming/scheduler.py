@@ -25,24 +25,22 @@ from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_EPOCHS, STREAM_LOG
 from sharkpy.catalog.continuous_query import ContinuousQuery, Position, QueryState, items_between
 from sharkpy.catalog.stream_kinds import sink_kind
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.streaming.bound_query import BoundQuery
-from sharkpy.streaming.epoch_figures import EpochFigures
-from sharkpy.streaming.epoch_log import EpochLog
-from sharkpy.streaming.epoch_runner import EpochRunner, is_passing, is_running
+from sharkpy.streaming.epoch_input import BoundQueryCache
+from sharkpy.streaming.epoch_log import EpochFigures, EpochLog
+from sharkpy.streaming.epoch_runner import EpochRunner, is_passing, is_running, run_to_end
 from sharkpy.streaming.interruptible_sleep import InterruptibleSleep
 from sharkpy.streaming.lease import Lease
 from sharkpy.streaming.readers import StreamReaders
-from sharkpy.streaming.run_to_end import run_to_end
-from sharkpy.streaming.scheduled_query import NewSession, OwnSession, ScheduledQuery
-from sharkpy.streaming.sinks.programs import Console, Programs
-from sharkpy.streaming.state_folds import StateFolds
+from sharkpy.streaming.scheduled_queries import NewSession, OwnSession, ScheduledQuery
+from sharkpy.streaming.sinks.program_sink import Console, Programs
+from sharkpy.streaming.state_folding import StateFolds
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
     from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.epoch_store import RetainedEpoch
     from sharkpy.execution.commands.writes.staged_write import StagedWrite
-    from sharkpy.streaming.state_fold import BoundFolds
+    from sharkpy.streaming.state_folding import BoundFoldCache
 
 FOLDER = "streams"
 """Folder of the logs of epochs, next to the catalog."""
@@ -92,7 +90,7 @@ class StreamScheduler:
         self._lease = Lease(str(Path(catalog.state_dir, "streams.lock")))
         self._known: dict[str, ScheduledQuery] = {}
         self._figures: dict[str, EpochFigures] = {}
-        self._bound: dict[str, BoundQuery] = {}
+        self._bound: dict[str, BoundQueryCache] = {}
         self._lock = threading.RLock()
         self._stopping = threading.Lock()
         self._sleep = InterruptibleSleep()
@@ -302,7 +300,7 @@ class StreamScheduler:
         if scheduled.is_quiet(query):
             quiet.append(scheduled)
         else:
-            self._submit([scheduled], self._look_after, query.query_id, scheduled)
+            self._submit([scheduled], self._run_due_query, query.query_id, scheduled)
         return now + _LIST_SECONDS
 
     def _submit(self, busy: Sequence[ScheduledQuery], work: Callable[..., None], *arguments: object) -> None:
@@ -358,7 +356,7 @@ class StreamScheduler:
             one.is_busy = False
         self._sleep.end()
 
-    def _look_after(self, query_id: str, scheduled: ScheduledQuery) -> None:
+    def _run_due_query(self, query_id: str, scheduled: ScheduledQuery) -> None:
         """Run the epochs of a query that can run, and set when the query is due again."""
         wait, least = 0.0, math.inf
         try:
@@ -481,7 +479,7 @@ class StreamScheduler:
                 query = self._catalog.streams.get(query_id)
                 session, log = self._session_of(query), self.log(query_id)
                 figures = self._figures.setdefault(query_id, EpochFigures())
-                bound = self._bound.setdefault(query_id, BoundQuery())
+                bound = self._bound.setdefault(query_id, BoundQueryCache())
                 runner = EpochRunner(session, log, self.readers.of, figures, self.programs, bound, self._fold)
                 self._known[query_id] = ScheduledQuery(runner, session, query)
             return self._known[query_id]
@@ -491,7 +489,7 @@ class StreamScheduler:
         own = {POOL.key: STREAM_POOL, USER.key: query.user, QUERY_TIMEOUT.key: "0"}
         return self._new_session(dict(query.settings) | own, query.bounds)
 
-    def _fold(self, query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> None:
+    def _fold(self, query: ContinuousQuery, session: EngineSession, bound: BoundFoldCache) -> None:
         """Fold the state of a query: in the background while its epochs go on, else in the session of its epochs."""
         if query.trigger.ends or self._thread is None:
             self._folds.now(query, session, bound)

@@ -17,7 +17,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.children import child
 from tests.faults.test_killed_epochs import KINDS, PER_FILE, put_file
 from tests.streaming.folder_input import make_stream, rows
@@ -207,7 +207,7 @@ def test_another_process_goes_on_meanwhile(
 
     def write(step: str) -> None:
         done.append(step)
-        if step == steps.STAGED and steps.COMMITTED not in done:
+        if step == kill_points.STAGED and kill_points.COMMITTED not in done:
             put_file(tmp_path, next(put))
             other(f"RESUME CONTINUOUS TABLE {kind}")
 
@@ -221,7 +221,7 @@ def test_another_process_goes_on_meanwhile(
         assert check(context, kind, lambda: 2) == 2
         context.sql(f"PAUSE CONTINUOUS TABLE {kind}").close()
         with monkeypatch.context() as patch:
-            patch.setattr(steps, "hook", write)
+            patch.setattr(kill_points, "observer", write)
             context.sql(statement.format(kind)).close()
         assert next(put) == 3
         assert check(context, kind, lambda: 3) == (1 if "ROLLBACK" in statement else 3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import runner
 from tests.streaming.folder_input import make_stream, numbers, rows
 from tests.waiting import until
@@ -38,7 +38,7 @@ def check_prefix(context: sharkpy.SharkContext, epochs_files: int) -> None:
 
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", TARGETS)
-@pytest.mark.parametrize("step", steps.STEPS)
+@pytest.mark.parametrize("step", kill_points.POINTS)
 def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         make_stream(context, tmp_path / "in", "('max.files.per.epoch' = '1')")
@@ -54,7 +54,9 @@ def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:
         assert process.wait(120) == -signal.SIGKILL
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         if kind != "sink":
-            check_prefix(context, 1 if step in steps.STEPS[: steps.STEPS.index(steps.COMMITTED)] else 2)
+            check_prefix(
+                context, 1 if step in kill_points.POINTS[: kill_points.POINTS.index(kill_points.COMMITTED)] else 2
+            )
         context.streams.start()
         put_file(tmp_path, 3)
         until(lambda: len(rows(context, "SELECT record FROM bad")) >= 8 and len(numbers(context)) >= 4)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.children import status_of
 from tests.faults.test_killed_epochs import check_prefix, make, put_file
 from tests.streaming.folder_input import until_numbers
@@ -16,7 +16,7 @@ from tests.streaming.folder_input import until_numbers
 CHILD = """
 import os, signal, sys, sharkpy, time
 from sharkpy.execution.tables import versions
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 warehouse, shm, step = sys.argv[1:]
 versions._HOT_BYTES = -1
 left = 2
@@ -28,14 +28,14 @@ def killed(done):
         os.kill(os.getpid(), signal.SIGKILL)
 
 with sharkpy.connect("local[2]", warehouse, **{"shark.store.shm.dir": shm, "shark.compaction": False}) as context:
-    steps.hook = killed
+    kill_points.observer = killed
     context.streams.start()
     time.sleep(600)
 """
 
 
 @pytest.mark.variants(3)
-@pytest.mark.parametrize("step", steps.STEPS)
+@pytest.mark.parametrize("step", kill_points.POINTS)
 def test_killed_with_blocks_that_do_not_count(tmp_path: Path, step: str) -> None:
     """The blocks are on the disk, too, like the blocks of large epochs."""
     make(tmp_path, ["cached"])
@@ -45,7 +45,7 @@ def test_killed_with_blocks_that_do_not_count(tmp_path: Path, step: str) -> None
     assert status_of(CHILD, tmp_path / "w", tmp_path / "shm", step) == -signal.SIGKILL
     conf = {"shark.store.shm.dir": tmp_path / "shm", "shark.compaction": False}
     with sharkpy.connect("local[2]", tmp_path / "w", **conf) as context:
-        epochs = 1 if step in steps.STEPS[: steps.STEPS.index(steps.COMMITTED)] else 2
+        epochs = 1 if step in kill_points.POINTS[: kill_points.POINTS.index(kill_points.COMMITTED)] else 2
         assert check_prefix(context, "cached", 3) == min(3, 2 * epochs)
         version = context.table_cache.loaded_version(context.catalog.table("default", "cached"))
         assert version is not None

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.children import Child, child
 from tests.paths_below import paths_below
 from tests.streaming.folder_input import make_stream, numbers, put, put_numbers, rows, until_numbers
 
 CHILD = """
 import os, signal, sys, sharkpy, time
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 warehouse, step, times = sys.argv[1:]
 left = int(times)
 
@@ -31,7 +31,7 @@ def killed(done):
         os.kill(os.getpid(), signal.SIGKILL)
 
 with sharkpy.connect("local[2]", warehouse) as context:
-    steps.hook = killed if step else None
+    kill_points.observer = killed if step else None
     context.streams.start()
     print("started", flush=True)
     time.sleep(600)
@@ -90,7 +90,7 @@ def check_prefix(context: sharkpy.SharkContext, kind: str, most: int) -> int:
 
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", WITH_STATE)
-@pytest.mark.parametrize("step", steps.STEPS)
+@pytest.mark.parametrize("step", kill_points.POINTS)
 def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:
     make(tmp_path, [kind])
     for number in range(3):
@@ -98,7 +98,7 @@ def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:
     with runner(tmp_path, step, 2) as process:
         assert process.wait(120) == -signal.SIGKILL
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        epochs = 1 if step in steps.STEPS[: steps.STEPS.index(steps.COMMITTED)] else 2
+        epochs = 1 if step in kill_points.POINTS[: kill_points.POINTS.index(kill_points.COMMITTED)] else 2
         assert check_prefix(context, kind, 3) == min(3, 2 * epochs)
         assert [(row[0], row[1]) for row in rows(context, f"SHOW EPOCHS {kind}")][-1] == (1, "WRITTEN")
         table = context.catalog.table("default", kind)
@@ -116,7 +116,7 @@ def test_killed_when_columns_were_added(tmp_path: Path) -> None:
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         context.sql("ALTER TABLE numbers SET TBLPROPERTIES ('stream.new.columns' = 'add')")
     put(tmp_path / "in", "a", [{"n": number, "more": number} for number in range(PER_FILE)])
-    with runner(tmp_path, steps.STAGED, 1) as process:
+    with runner(tmp_path, kill_points.STAGED, 1) as process:
         assert process.wait(120) == -signal.SIGKILL
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         assert check_prefix(context, "plain", 0) == 0

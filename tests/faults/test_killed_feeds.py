@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import KINDS, PER_FILE, check_prefix, make, put_file, runner
 from tests.paths_below import paths_below
 from tests.streaming.folder_input import numbers, until_numbers
@@ -43,7 +43,7 @@ def check_spool(context: sharkpy.SharkContext) -> None:
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("times", [2, 3])
-@pytest.mark.parametrize("step", steps.STEPS)
+@pytest.mark.parametrize("step", kill_points.POINTS)
 def test_killed_between_two_steps(tmp_path: Path, step: str, times: int, kind: str) -> None:
     make_chain(tmp_path, kind)
     for number in range(3):

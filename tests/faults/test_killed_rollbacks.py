@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.children import status_of
 from tests.faults.test_killed_epochs import KINDS
 from tests.paths_below import paths_below
@@ -16,7 +16,7 @@ from tests.streaming.folder_input import make_stream, put, rows
 
 CHILD = """
 import os, signal, sys, sharkpy
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 warehouse, step, epoch = sys.argv[1:]
 
 def killed(done):
@@ -24,7 +24,7 @@ def killed(done):
         os.kill(os.getpid(), signal.SIGKILL)
 
 with sharkpy.connect("local[2]", warehouse) as context:
-    steps.hook = killed
+    kill_points.observer = killed
     context.sql(f"ROLLBACK CONTINUOUS TABLE t TO EPOCH {epoch}")
 """
 EPOCHS = ["ab", "bc", "cd", "ad"]
@@ -50,12 +50,12 @@ def content(context: sharkpy.SharkContext, version: str = "") -> list[tuple[obje
 
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("step", [steps.STAGED, steps.PLACED, steps.COMMITTED, steps.ENDED])
+@pytest.mark.parametrize("step", [kill_points.STAGED, kill_points.PLACED, kill_points.COMMITTED, kill_points.ENDED])
 def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         write_epochs(context, tmp_path, KINDS[kind])
     assert status_of(CHILD, tmp_path / "w", step, "2") == -signal.SIGKILL
-    is_done = step in (steps.COMMITTED, steps.ENDED)
+    is_done = step in (kill_points.COMMITTED, kill_points.ENDED)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         last = 2 if is_done else 4
         assert content(context) == expected(last)
@@ -78,7 +78,7 @@ def test_epochs_that_were_rolled_back_do_not_begin_again(tmp_path: Path) -> None
     """The log does not know of the rollback: its ranges of later epochs differ from the ranges of the new epochs."""
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         write_epochs(context, tmp_path, "")
-    assert status_of(CHILD, tmp_path / "w", steps.COMMITTED, "1") == -signal.SIGKILL
+    assert status_of(CHILD, tmp_path / "w", kill_points.COMMITTED, "1") == -signal.SIGKILL
     wanted = expected(4)
     for number in (5, 6, 7):
         # The next process looks into the log for an epoch that has begun.

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
 from tests.streaming.folder_input import make_stream, rows
 from tests.streaming.test_folder_sink import Taker
@@ -36,7 +36,7 @@ def check_prefix(taker: Taker) -> int:
 
 
 @pytest.mark.variants(3)
-@pytest.mark.parametrize("step", steps.STEPS)
+@pytest.mark.parametrize("step", kill_points.POINTS)
 def test_killed_between_two_steps(tmp_path: Path, step: str) -> None:
     taker = make(tmp_path)
     for number in range(3):
@@ -44,7 +44,7 @@ def test_killed_between_two_steps(tmp_path: Path, step: str) -> None:
     with runner(tmp_path, step, 2) as process:
         assert process.wait(120) == -signal.SIGKILL
     # Committed rows are shown by the next process that runs the sink.
-    assert check_prefix(taker) == (3 if step == steps.ENDED else 2)
+    assert check_prefix(taker) == (3 if step == kill_points.ENDED else 2)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         put_file(tmp_path, 3)
         context.streams.start()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
 from tests.paths_below import paths_below
 from tests.streaming.folder_input import make_stream, numbers, rows
@@ -51,7 +51,7 @@ def check_prefix(context: sharkpy.SharkContext, people: set[int], most: int) -> 
 
 
 @pytest.mark.variants(3)
-@pytest.mark.parametrize("step", steps.STEPS)
+@pytest.mark.parametrize("step", kill_points.POINTS)
 def test_killed_between_two_steps(tmp_path: Path, step: str) -> None:
     make(tmp_path)
     for number in range(3):
@@ -59,7 +59,7 @@ def test_killed_between_two_steps(tmp_path: Path, step: str) -> None:
     with runner(tmp_path, step, 2) as process:
         assert process.wait(120) == -signal.SIGKILL
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        epochs = 1 if step in steps.STEPS[: steps.STEPS.index(steps.COMMITTED)] else 2
+        epochs = 1 if step in kill_points.POINTS[: kill_points.POINTS.index(kill_points.COMMITTED)] else 2
         assert check_prefix(context, {BEFORE}, 3) == min(3, 2 * epochs)
         for name in TARGETS:
             context.sql(f"INSERT INTO {name} VALUES ({BESIDE}, 'p1')")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import PER_FILE, runner
 from tests.streaming.folder_input import numbers, put, until_numbers
 
@@ -51,7 +51,7 @@ def check_prefix(context: sharkpy.SharkContext, most: int) -> int:
 
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("times", [1, 2, 3])
-@pytest.mark.parametrize("step", steps.STEPS)
+@pytest.mark.parametrize("step", kill_points.POINTS)
 def test_killed_between_two_steps(tmp_path: Path, step: str, times: int) -> None:
     make(tmp_path)
     for number in range(4):

@@ -17,8 +17,16 @@ from sharkpy.base.errors import DataError, NotFittedError, ParameterError, Sourc
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models import model_json
-from sharkpy.ml.models.estimator import Estimator, check_features
-from sharkpy.ml.models.parameters import BOOLEAN, SEED, integer_at_least, number_above, number_at_least, one_of
+from sharkpy.ml.models.estimator import (
+    BOOLEAN,
+    SEED,
+    Estimator,
+    check_features,
+    integer_at_least,
+    number_above,
+    number_at_least,
+    one_of,
+)
 from sharkpy.ml.models.predictor import Predictor
 from sharkpy.ml.public_names import MODULES
 from sharkpy.values.types import DOUBLE, DataType

@@ -20,7 +20,7 @@ from sharkpy.base.errors import DataError, NotFittedError, ParameterError
 from sharkpy.ml import Estimator, KMeans
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock
 from sharkpy.ml.models import kmeans_passes as passes
-from sharkpy.ml.models.convergence import ConvergenceWarning
+from sharkpy.ml.models.estimator import ConvergenceWarning
 from sharkpy.ml.models.kernels.nearest_centre import nearest_centres
 from sharkpy.values.types import INT
 from tests.examples import examples

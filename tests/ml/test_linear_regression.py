@@ -18,7 +18,7 @@ from sklearn.model_selection import cross_val_score
 from sharkpy.base.errors import DataError, NotFittedError, ParameterError
 from sharkpy.ml import Estimator, LinearRegression
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock
-from sharkpy.ml.models.kernels.scatter import scatter
+from sharkpy.ml.models.kernels.column_moments import scatter
 from sharkpy.values.types import DOUBLE
 
 DIABETES, PROGRESSION = load_diabetes(return_X_y=True)

@@ -24,7 +24,7 @@ from sharkpy.ml import Estimator, LogisticRegression
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock
 from sharkpy.ml.models.class_labels import MAX_CLASSES, ClassCounts
 from sharkpy.ml.models.kernels.logistic_loss import LossPoint, logistic_loss
-from sharkpy.ml.models.logistic_objective import LogisticObjective
+from sharkpy.ml.models.logistic_solvers import LogisticObjective
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from tests.ml.logistic_data import CANCER, DATA, IRIS, IS_BENIGN, SPECIES, random_data
 

@@ -12,8 +12,8 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.ml import LogisticRegression
 from sharkpy.ml.features.feature_blocks import ArrayBlocks
 from sharkpy.ml.models.class_labels import ClassCounts
-from sharkpy.ml.models.convergence import ConvergenceWarning
-from sharkpy.ml.models.logistic_objective import LogisticObjective
+from sharkpy.ml.models.estimator import ConvergenceWarning
+from sharkpy.ml.models.logistic_solvers import LogisticObjective
 from tests.ml.logistic_data import CANCER, DATA, IS_BENIGN, random_data
 
 # Newton's method

@@ -28,7 +28,7 @@ from sharkpy.base.errors import (
 from sharkpy.execution.queries import run_plan
 from sharkpy.execution.tables.block_lineage import is_repeatable
 from sharkpy.ml import Estimator, KMeans, OneHotEncoder
-from sharkpy.ml.models import table_categories
+from sharkpy.ml.models import column_categories
 from sharkpy.values.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING
 
 FRAME = pd.DataFrame(
@@ -316,7 +316,7 @@ def test_tables_that_cannot_be_encoded(context: sharkpy.SharkContext, monkeypatc
         model.transform(context.sql2rdd("SELECT s, 1 AS s_k_0 FROM encoded"))
     with pytest.raises(TypeMismatchError, match='column "s" is array<int>; its categories are string'):
         model.transform(context.sql2rdd("SELECT a AS s FROM encoded"))
-    monkeypatch.setattr(table_categories, "MAX_CATEGORIES", 50)
+    monkeypatch.setattr(column_categories, "MAX_CATEGORIES", 50)
     with pytest.raises(DataError, match='"many" has more than 50 categories'):
         OneHotEncoder().fit("encoded", features=["many"], session=context)
     alone = OneHotEncoder(drop="first").fit(context.sql2rdd("SELECT s FROM encoded WHERE s = 'k 1'"))

@@ -16,7 +16,7 @@ from sharkpy.base.errors import ColumnNotFoundError, DataError, NotFittedError, 
 from sharkpy.ml import PageRank
 from sharkpy.ml.graph.page_rank import page_rank
 from sharkpy.ml.graph.pregel import Graph
-from sharkpy.ml.models.convergence import ConvergenceWarning
+from sharkpy.ml.models.estimator import ConvergenceWarning
 from tests.ml.graph_programs import Edges, columns, dense_ranks, random_edges
 
 WEIGHTED = random_edges(80, 300)

@@ -28,7 +28,7 @@ from sharkpy.base.errors import (
 from sharkpy.execution.queries import run_plan
 from sharkpy.ml import Estimator, KMeans, StandardScaler
 from sharkpy.ml.features.feature_blocks import ArrayBlocks
-from sharkpy.ml.models.given_table import KnownColumns
+from sharkpy.ml.models.transformer_table import ColumnStatistics
 from sharkpy.values.types import DOUBLE
 
 ROWS = 3500
@@ -268,10 +268,10 @@ def test_features_of_a_scaled_table_train_a_model(context: sharkpy.SharkContext)
 
 
 def test_statistics_answer_for_whole_tables_alone(context: sharkpy.SharkContext) -> None:
-    assert KnownColumns.of(context.sql2rdd("SELECT i AS j, s FROM scaled")).stored == {"j": "i", "s": "s"}  # type: ignore[union-attr]
-    assert KnownColumns.of(context.sql2rdd("SELECT i FROM scaled WHERE i > 1")) is None
-    assert KnownColumns.of(context.sql2rdd("SELECT i FROM scaled LIMIT 5")) is None
-    assert KnownColumns.of(context.sql2rdd("SELECT DISTINCT i FROM scaled")) is None
+    assert ColumnStatistics.of(context.sql2rdd("SELECT i AS j, s FROM scaled")).stored == {"j": "i", "s": "s"}  # type: ignore[union-attr]
+    assert ColumnStatistics.of(context.sql2rdd("SELECT i FROM scaled WHERE i > 1")) is None
+    assert ColumnStatistics.of(context.sql2rdd("SELECT i FROM scaled LIMIT 5")) is None
+    assert ColumnStatistics.of(context.sql2rdd("SELECT DISTINCT i FROM scaled")) is None
 
 
 @pytest.fixture

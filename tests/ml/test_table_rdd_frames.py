@@ -91,7 +91,7 @@ def test_functions_of_tasks_import_no_sql() -> None:
     """A worker imports the modules of its functions: the whole engine would cost each of them half a second."""
     program = (
         "import sys, sharkpy.ml.rdd.checked_batches, sharkpy.ml.rdd.key_hash, sharkpy.ml.rdd.partition_functions, "
-        "sharkpy.ml.rdd.row_functions; print([name for name in sys.modules if name.startswith("
+        "sharkpy.ml.rdd.rows; print([name for name in sys.modules if name.startswith("
         "('sharkpy.sql', 'sharkpy.session', 'sharkpy.execution.queries', 'sharkpy.execution.commands', 'sqlglot'))])"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
 from sharkpy.base.errors import BindError, SourceError
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import BUCKET
@@ -290,7 +290,7 @@ def serve_bucket(moto: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [steps.STAGED, steps.PLACED, steps.COMMITTED])
+@pytest.mark.parametrize("step", [kill_points.STAGED, kill_points.PLACED, kill_points.COMMITTED])
 def test_a_state_counts_once_after_a_kill(
     tmp_path: Path, moto: S3Server, folder: str, there: There, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -314,7 +314,7 @@ def test_a_state_counts_once_after_a_kill(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [steps.STAGED, steps.PLACED, steps.COMMITTED])
+@pytest.mark.parametrize("step", [kill_points.STAGED, kill_points.PLACED, kill_points.COMMITTED])
 @pytest.mark.parametrize("clauses", ["", "PARTITIONED BY (s)"], ids=["plain", "parts"])
 def test_killed_between_two_steps(
     tmp_path: Path, moto: S3Server, folder: str, there: There, monkeypatch: pytest.MonkeyPatch, step: str, clauses: str

@@ -22,7 +22,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 import sharkpy
 from sharkpy.base.errors import BindError, NotAllowedError, ResourceError, UnsupportedError
 from sharkpy.execution.restrictions import Restrictions
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.children import child
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
 from tests.storage.fault_proxy import FaultProxy, Rule
@@ -146,20 +146,20 @@ def test_a_failure_behind_the_commit(
     proxy.rules.append(rule)
 
     def fail(step: str) -> None:
-        if step == steps.COMMITTED:
+        if step == kill_points.COMMITTED:
             rule.times = 1_000_000
 
     put_numbers(tmp_path / "in", "a", [1, 2])
     session.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{folder}' {OFTEN} AS SELECT n FROM numbers").close()
     until(lambda: taker.take() == 2)
-    steps.hook = fail
+    kill_points.observer = fail
     try:
         put_numbers(tmp_path / "in", "b", [3])
         until(lambda: "refuses access" in (state_of(session, "s")[1] or ""))
         assert rows(session, "SHOW CONTINUOUS TABLES")[0][4] == 2, "it counts"
         assert taker.numbers == [1, 2]
     finally:
-        steps.hook = None
+        kill_points.observer = None
     proxy.rules.clear()
     until(lambda: taker.take() == 3 and not taker.hidden())
     until(lambda: state_of(session, "s") == ("RUNNING", None))
@@ -174,18 +174,18 @@ def test_a_try_that_was_not_committed_is_not_shown(
     failed: list[str] = []
 
     def fail_once(step: str) -> None:
-        if step == steps.PLACED and not failed:
+        if step == kill_points.PLACED and not failed:
             failed.append(step)
             raise ResourceError("no room", sqlstate="53100")
 
-    steps.hook = fail_once
+    kill_points.observer = fail_once
     try:
         session.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{folder}' {OFTEN} AS SELECT n FROM numbers").close()
         until(lambda: taker.take() == 1)
     finally:
-        steps.hook = None
+        kill_points.observer = None
     until(lambda: not taker.hidden())
-    assert (failed, taker.numbers) == ([steps.PLACED], [1])
+    assert (failed, taker.numbers) == ([kill_points.PLACED], [1])
 
 
 def test_uploads_that_fail_are_made_again(
@@ -288,7 +288,7 @@ def goes_on(root: Path, taker: Taker, put: int) -> None:
 
 
 @pytest.mark.variants(3)
-@pytest.mark.parametrize("step", [steps.STAGED, steps.PLACED, steps.COMMITTED])
+@pytest.mark.parametrize("step", [kill_points.STAGED, kill_points.PLACED, kill_points.COMMITTED])
 def test_killed_between_two_steps(root: Path, taker: Taker, step: str) -> None:
     for number in range(3):
         put_file(root, number)

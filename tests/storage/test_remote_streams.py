@@ -24,9 +24,9 @@ from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.storage.store import Store
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from sharkpy.streaming.sources import remote_finder
-from sharkpy.streaming.sources.folder import FolderReader
+from sharkpy.streaming.sources.folder_reader import FolderReader
 from sharkpy.streaming.sources.remote_finder import RemoteLooks
 from sharkpy.values.types import BIGINT, Field, Schema
 from tests.faults.test_killed_epochs import runner
@@ -521,7 +521,7 @@ def goes_on(root: Path, put: Put, done: int) -> None:
 
 
 @pytest.mark.variants(3)
-@pytest.mark.parametrize("step", [steps.BEGUN, steps.STAGED, steps.COMMITTED])
+@pytest.mark.parametrize("step", [kill_points.BEGUN, kill_points.STAGED, kill_points.COMMITTED])
 def test_killed_between_two_steps(root: Path, put: Put, step: str) -> None:
     for number in range(5):
         put(f"{number:05}", [number])

@@ -10,8 +10,8 @@ import pytest
 
 import sharkpy
 from sharkpy.streaming.sources import folder_finder
-from sharkpy.streaming.sources.folder import FolderReader
-from sharkpy.streaming.sources.inotify import Inotify
+from sharkpy.streaming.sources.folder_events import Inotify
+from sharkpy.streaming.sources.folder_reader import FolderReader
 from tests.streaming.folder_input import make_stream, put_numbers, until_numbers
 from tests.streaming.watched_folders import needs_events, num_watched
 from tests.waiting import until

@@ -16,9 +16,8 @@ import sharkpy
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.optimizer import optimized_plan_cache
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.streaming import state_fold
-from sharkpy.streaming.state_fold import BoundFolds
-from sharkpy.streaming.state_folds import StateFolds
+from sharkpy.streaming import state_folding
+from sharkpy.streaming.state_folding import BoundFoldCache, StateFolds
 from tests.streaming.clauses import MEMORY
 from tests.streaming.folder_input import make_stream, put_numbers, rows
 from tests.waiting import until
@@ -40,13 +39,13 @@ def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
 def bound(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the folded rows are the first ones, for each time that a fold is bound."""
     found = list[bool]()
-    bind = state_fold.bind_state_folds
+    bind = state_folding.bind_state_folds
 
     def noted(*arguments: Any, is_first: bool) -> tuple[LogicalPlan, ...]:
         found.append(is_first)
         return bind(*arguments, is_first=is_first)
 
-    monkeypatch.setattr(state_fold, "bind_state_folds", noted)
+    monkeypatch.setattr(state_folding, "bind_state_folds", noted)
     return found
 
 
@@ -54,13 +53,13 @@ def bound(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def folded(monkeypatch: pytest.MonkeyPatch) -> list[LogicalPlan]:
     """Plans of folds that were written."""
     found = list[LogicalPlan]()
-    write = state_fold.write_files
+    write = state_folding.write_files
 
     def noted(session: Any, plan: LogicalPlan, *arguments: Any) -> Any:
         found.append(plan)
         return write(session, plan, *arguments)
 
-    monkeypatch.setattr(state_fold, "write_files", noted)
+    monkeypatch.setattr(state_folding, "write_files", noted)
     return found
 
 
@@ -161,12 +160,12 @@ def test_another_query(context: sharkpy.SharkContext, folder: Path, bound: list[
 def test_nothing_is_kept_of_a_query_that_ends_while_an_epoch_runs(
     context: sharkpy.SharkContext, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query, made = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2", list[weakref.ref[BoundFolds]]()
+    query, made = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2", list[weakref.ref[BoundFoldCache]]()
     make(context, query)
     epochs(context, folder, query, range(5))
     begin, more = StateFolds.begin, itertools.count(5)
 
-    def begun(self: StateFolds, query: ContinuousQuery, bound: BoundFolds) -> None:
+    def begun(self: StateFolds, query: ContinuousQuery, bound: BoundFoldCache) -> None:
         if not made:
             made.append(weakref.ref(bound))
             context.streams.forget(query.query_id)

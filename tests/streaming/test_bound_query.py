@@ -12,7 +12,7 @@ import pytest
 
 import sharkpy
 from sharkpy.plan.commands import Insert
-from sharkpy.streaming import bound_query
+from sharkpy.streaming import epoch_input
 from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, put_numbers, rows
 
@@ -30,7 +30,7 @@ def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
 def bound(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[Any]]:
     """Commands that were bound."""
     found = list[weakref.ref[Any]]()
-    bind = bound_query.bind_epoch
+    bind = epoch_input.bind_epoch
 
     def noted(*arguments: Any) -> Any:
         command = bind(*arguments)
@@ -38,7 +38,7 @@ def bound(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[Any]]:
         found.append(weakref.ref(command.query))
         return command
 
-    monkeypatch.setattr(bound_query, "bind_epoch", noted)
+    monkeypatch.setattr(epoch_input, "bind_epoch", noted)
     return found
 
 

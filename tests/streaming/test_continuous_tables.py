@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError, SourceError, TableExistsError, UnsupportedError
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.examples import examples
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import (
@@ -311,12 +311,12 @@ def test_what_is_placed_and_not_committed_is_not_seen(
     seen: list[object] = []
 
     def hook(step: str) -> None:
-        if step == steps.PLACED:
+        if step == kill_points.PLACED:
             seen.append(list(Path(context.catalog.table("default", "t").location or "").glob("delta_*")))
             with sharkpy.connect("local[2]", context.catalog.warehouse_dir) as other:
                 seen.append(numbers(other))
 
-    monkeypatch.setattr(steps, "hook", hook)
+    monkeypatch.setattr(kill_points, "observer", hook)
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers")
     placed, others = seen
     assert (bool(placed), others) == (True, [])

@@ -16,7 +16,7 @@ import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError, TypeMismatchError, UnsupportedError
 from sharkpy.ml.rdd.rows import Row
 from sharkpy.streaming.dstreams.dstream import DStream
-from sharkpy.streaming.handles import ContinuousTable, Stream
+from sharkpy.streaming.dstreams.handles import ContinuousTable, Stream
 from tests.streaming.folder_input import put, state_of
 from tests.waiting import until
 

@@ -13,14 +13,14 @@ import sharkpy
 from sharkpy.base.errors import BindError, SharkError, TableChangedError, TableNotFoundError
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
-from sharkpy.streaming import scheduler, steps
-from sharkpy.streaming.sources.folder import FolderReader
+from sharkpy.streaming import kill_points, scheduler
+from sharkpy.streaming.sources.folder_reader import FolderReader
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
 
 COUNTED = "SELECT s, count(*) AS n FROM numbers GROUP BY s"
 JOINED = "SELECT n, word FROM numbers JOIN words ON n = id"
-BEFORE_COMMIT = (steps.BEGUN, steps.STAGED)
+BEFORE_COMMIT = (kill_points.BEGUN, kill_points.STAGED)
 Change = Callable[[Catalog, ContinuousQuery], None]
 Meanwhile = Callable[[str, Change], SharkError | None]
 
@@ -149,10 +149,10 @@ def meanwhile(
 
         def hook(done: str) -> None:
             if done == at:
-                monkeypatch.setattr(steps, "hook", None)
+                monkeypatch.setattr(kill_points, "observer", None)
                 change(other, query)
 
-        monkeypatch.setattr(steps, "hook", hook)
+        monkeypatch.setattr(kill_points, "observer", hook)
         try:
             step(context)
         except SharkError as error:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from sharkpy.streaming.epoch_input import EpochView
 from sharkpy.streaming.epoch_log import Ranges
 from sharkpy.streaming.epoch_runner import EpochRunner
-from sharkpy.streaming.epoch_view import EpochView
-from sharkpy.streaming.scheduled_query import ScheduledQuery
+from sharkpy.streaming.scheduled_queries import ScheduledQuery
 from sharkpy.streaming.scheduler import StreamScheduler
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, until_numbers
 from tests.waiting import until
@@ -46,17 +46,17 @@ class Row:
 
 @pytest.fixture
 def row(monkeypatch: pytest.MonkeyPatch) -> Row:
-    row, look_after, run = Row(), StreamScheduler._look_after, EpochRunner.run
+    row, catch_up, run = Row(), StreamScheduler._run_due_query, EpochRunner.run
 
     def noted(self: StreamScheduler, query_id: str, scheduled: ScheduledQuery) -> None:
         row.begin()
-        look_after(self, query_id, scheduled)
+        catch_up(self, query_id, scheduled)
 
     def run_noted(self: EpochRunner, view: EpochView, ranges: Ranges) -> None:
         row.add(view.query.query_id)
         run(self, view, ranges)
 
-    monkeypatch.setattr(StreamScheduler, "_look_after", noted)
+    monkeypatch.setattr(StreamScheduler, "_run_due_query", noted)
     monkeypatch.setattr(EpochRunner, "run", run_noted)
     return row
 

@@ -17,9 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.streaming.sources import folder_events, folder_finder
-from sharkpy.streaming.sources.folder_events import FolderEvents, FolderWatch
-from sharkpy.streaming.sources.folder_finder import FolderFinder, is_left_alone
-from sharkpy.streaming.sources.inotify import Inotify
+from sharkpy.streaming.sources.folder_events import FolderEvents, FolderWatch, Inotify
+from sharkpy.streaming.sources.folder_finder import FolderFinder, is_ignored
 from tests.examples import examples
 from tests.paths_below import paths_below
 from tests.streaming.watched_folders import MOST_QUEUED, needs_events, num_watched
@@ -65,7 +64,7 @@ class Reading:
     def __init__(self, events: FolderEvents, folder: Path, owner: str = "stream") -> None:
         self.folder = folder
         self.known: dict[str, int] = {}
-        self.finder = FolderFinder(str(folder), None, lambda: events.watch(owner, is_left_alone))
+        self.finder = FolderFinder(str(folder), None, lambda: events.watch(owner, is_ignored))
 
     def look(self) -> list[str]:
         """Names of the files that are found now."""
@@ -433,7 +432,7 @@ class Model:
         visible = {
             str(path.relative_to(self.folder))
             for path in self.closed()
-            if not any(map(is_left_alone, path.relative_to(self.folder).parts))
+            if not any(map(is_ignored, path.relative_to(self.folder).parts))
         }
         assert visible <= self.reading.known.keys()
         opened = {str(path.relative_to(self.folder)) for path in self.open}
@@ -512,10 +511,10 @@ def test_files_that_come_while_others_are_found_are_in_order(
 
 def test_a_watch_of_an_owner_takes_the_place_of_another(events: FolderEvents, tmp_path: Path) -> None:
     before = num_watched()
-    first: FolderWatch | None = events.watch("one", is_left_alone)
+    first: FolderWatch | None = events.watch("one", is_ignored)
     assert first is not None
     assert first.add(str(tmp_path), "")
-    second = events.watch("one", is_left_alone)
+    second = events.watch("one", is_ignored)
     assert second is not None
     assert not first.is_open
     assert not first.add(str(tmp_path), "")

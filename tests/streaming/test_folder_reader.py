@@ -19,10 +19,9 @@ from sharkpy.catalog.continuous_query import Position
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.sources.layout import DataFile
-from sharkpy.streaming.sources.folder import FolderReader
-from sharkpy.streaming.sources.folder_events import FolderEvents
-from sharkpy.streaming.sources.inotify import Inotify
-from sharkpy.streaming.sources.open_writers import has_writer
+from sharkpy.streaming.sources.folder_events import FolderEvents, Inotify
+from sharkpy.streaming.sources.folder_finder import has_writer
+from sharkpy.streaming.sources.folder_reader import FolderReader
 from sharkpy.values.types import BIGINT, Field, Schema
 from tests.streaming.folder_input import put_numbers
 from tests.waiting import until

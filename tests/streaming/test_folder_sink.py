@@ -12,7 +12,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, ResourceError, SharkError, SourceError
 from sharkpy.catalog.model import Table
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from sharkpy.streaming.sinks import folder_sink
 from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, put_numbers, rows, state_of
@@ -121,17 +121,17 @@ def test_a_try_that_was_not_committed_is_not_shown(context: sharkpy.SharkContext
     failed: list[str] = []
 
     def fail_once(step: str) -> None:
-        if step == steps.PLACED and not failed:
+        if step == kill_points.PLACED and not failed:
             failed.append(step)
             raise ResourceError("no room", sqlstate="53100")
 
-    steps.hook = fail_once
+    kill_points.observer = fail_once
     try:
         context.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{out}' TRIGGER EVERY 1 MILLISECONDS AS SELECT n FROM numbers")
         until(lambda: taker.take() == 1)
     finally:
-        steps.hook = None
-    assert (failed, taker.numbers, hidden(out)) == ([steps.PLACED], [1], [])
+        kill_points.observer = None
+    assert (failed, taker.numbers, hidden(out)) == ([kill_points.PLACED], [1], [])
 
 
 def test_the_folder_is_not_changed_for_a_link(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables import file_folding
 from sharkpy.sources import layout
 from sharkpy.sources.fold_files import fold_files
-from sharkpy.streaming import state_folds
-from sharkpy.streaming.state_fold import BoundFolds, fold_state
+from sharkpy.streaming import state_folding
+from sharkpy.streaming.state_folding import BoundFoldCache, fold_state
 from sharkpy.values.types import Schema
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
@@ -62,12 +62,12 @@ def test_epochs_go_on_while_a_state_is_folded(
 ) -> None:
     begun, may_go_on = threading.Event(), threading.Event()
 
-    def slowly(query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> bool:
+    def slowly(query: ContinuousQuery, session: EngineSession, bound: BoundFoldCache) -> bool:
         begun.set()
         assert may_go_on.wait(60)
         return fold_state(query, session, bound)
 
-    monkeypatch.setattr(state_folds, "fold_state", slowly)
+    monkeypatch.setattr(state_folding, "fold_state", slowly)
     with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
         make_stream(context, folder)
         query = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2"

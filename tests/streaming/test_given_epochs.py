@@ -21,7 +21,7 @@ from sharkpy.execution.tables import snapshot, table_repair
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.physical import stage_cache
 from sharkpy.physical.lowering import lower_stage
-from sharkpy.streaming import scheduler, steps
+from sharkpy.streaming import kill_points, scheduler
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import put, rows
 from tests.streaming.test_given_states import (
@@ -193,7 +193,7 @@ def test_they_go_on_under_another_name(context: sharkpy.SharkContext, folder: Pa
 
 
 @pytest.mark.variants(2)
-@pytest.mark.parametrize("at", [steps.BEGUN, steps.STAGED])
+@pytest.mark.parametrize("at", [kill_points.BEGUN, kill_points.STAGED])
 def test_an_insert_is_dropped_meanwhile(
     context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
@@ -209,10 +209,10 @@ def test_an_insert_is_dropped_meanwhile(
 
         def hook(done: str) -> None:
             if done == at:
-                monkeypatch.setattr(steps, "hook", None)
+                monkeypatch.setattr(kill_points, "observer", None)
                 other.drop_table(other.table("default", "i"))
 
-        monkeypatch.setattr(steps, "hook", hook)
+        monkeypatch.setattr(kill_points, "observer", hook)
         with pytest.raises(TableNotFoundError):
             step(context, "i")
     assert rows(context, "SELECT * FROM got") == before

@@ -15,7 +15,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError, UnsupportedError
 from sharkpy.ml.rdd.rows import Row
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from sharkpy.streaming.epoch_log import mark_of
 from sharkpy.streaming.sinks.program_sink import ProgramSink
 from tests.streaming.clauses import MEMORY, NOW
@@ -273,7 +273,7 @@ def test_several_targets_with_states_of_their_own(context: sharkpy.SharkContext,
 
 
 @pytest.mark.variants(9)
-@pytest.mark.parametrize("step", steps.STEPS)
+@pytest.mark.parametrize("step", kill_points.POINTS)
 @pytest.mark.parametrize("properties", ["", MEMORY])
 def test_an_epoch_that_fails_between_two_steps(
     context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, properties: str, step: str
@@ -290,16 +290,16 @@ def test_an_epoch_that_fails_between_two_steps(
 
         def fail(done: str) -> None:
             if done == step:
-                monkeypatch.setattr(steps, "hook", None)
+                monkeypatch.setattr(kill_points, "observer", None)
                 raise SharkError("killed", sqlstate="XX000")
 
         before = rows(context, "SELECT * FROM got")
         if number % 2:
-            monkeypatch.setattr(steps, "hook", fail)
+            monkeypatch.setattr(kill_points, "observer", fail)
             with pytest.raises(SharkError, match="killed"):
                 context.sql("RESUME CONTINUOUS INSERT i")
             counts = rows(context, "SELECT epoch FROM sys.continuous_tables WHERE name = 'i'") != [(epoch,)]
-            assert counts == (step in (steps.COMMITTED, steps.ENDED))
+            assert counts == (step in (kill_points.COMMITTED, kill_points.ENDED))
             if not counts:
                 assert in_order(rows(context, "SELECT * FROM got")) == in_order(before)
         context.sql("RESUME CONTINUOUS INSERT i")
@@ -318,8 +318,8 @@ def test_an_epoch_that_is_outside_already(
         changes(epoch, given)
 
     def fail(done: str) -> None:
-        if done == steps.STAGED:
-            monkeypatch.setattr(steps, "hook", None)
+        if done == kill_points.STAGED:
+            monkeypatch.setattr(kill_points, "observer", None)
             raise SharkError("killed", sqlstate="XX000")
 
     context.sql(f"CREATE CONTINUOUS SINK s TO PROGRAM {NOW} EMIT UPDATE {STATE} AS {query}")
@@ -327,7 +327,7 @@ def test_an_epoch_that_is_outside_already(
     query_id = context.catalog.table("default", "s").continuous
     for number in (1, 2, 3):
         put(tmp_path / "in", f"{number}.json", [event(number, number, "ab"[number % 2])])
-        monkeypatch.setattr(steps, "hook", fail if number == 2 else None)
+        monkeypatch.setattr(kill_points, "observer", fail if number == 2 else None)
         if number != 2:
             handle.resume()
             continue
@@ -492,8 +492,8 @@ def test_rows_of_a_table_that_are_outside_already(
     changes = Changes(["k"])
 
     def fail(done: str) -> None:
-        if done == steps.STAGED:
-            monkeypatch.setattr(steps, "hook", None)
+        if done == kill_points.STAGED:
+            monkeypatch.setattr(kill_points, "observer", None)
             raise SharkError("killed", sqlstate="XX000")
 
     context.sql("CREATE TABLE history (id BIGINT, k STRING)")
@@ -503,7 +503,7 @@ def test_rows_of_a_table_that_are_outside_already(
         f"CREATE CONTINUOUS SINK s TO PROGRAM {NOW} EMIT UPDATE {STATE} START FROM TABLE history THEN STREAM appended "
         "AS SELECT k, count(*) AS n FROM appended GROUP BY k"
     )
-    monkeypatch.setattr(steps, "hook", fail)
+    monkeypatch.setattr(kill_points, "observer", fail)
     with pytest.raises(SharkError, match="killed"):
         context.foreach_batch("s", changes).resume()
     begun = context.streams.log(context.catalog.table("default", "s").continuous).begun(1)

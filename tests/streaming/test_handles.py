@@ -11,9 +11,9 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError, StatementTimeoutError
 from sharkpy.catalog.continuous_query import ContinuousQuery
-from sharkpy.streaming.epoch_figures import EpochFigures
-from sharkpy.streaming.handles import ContinuousTable, Stream
-from sharkpy.streaming.scheduled_query import ScheduledQuery
+from sharkpy.streaming.dstreams.handles import ContinuousTable, Stream
+from sharkpy.streaming.epoch_log import EpochFigures
+from sharkpy.streaming.scheduled_queries import ScheduledQuery
 from sharkpy.streaming.status import ContinuousStatus
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
 

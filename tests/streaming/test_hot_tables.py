@@ -15,7 +15,7 @@ from sharkpy.execution.tables.file_folding import small_run
 from sharkpy.sources import layout
 from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.layout import DataFile
-from sharkpy.streaming import scheduled_query, scheduler
+from sharkpy.streaming import scheduled_queries, scheduler
 from sharkpy.streaming.sources.folder_finder import FolderFinder, Found
 from tests.paths_below import paths_below
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
@@ -260,10 +260,10 @@ def test_idle_queries_are_looked_at_together(
 ) -> None:
     looked: list[int] = []
     look_at = scheduler.StreamScheduler._look_at
-    monkeypatch.setattr(scheduled_query, "_EAGER_LOOKS", 3)
-    monkeypatch.setattr(scheduled_query, "_IDLE_LOOKS", 1)
+    monkeypatch.setattr(scheduled_queries, "_EAGER_LOOKS", 3)
+    monkeypatch.setattr(scheduled_queries, "_IDLE_LOOKS", 1)
 
-    def noted(self: scheduler.StreamScheduler, quiet: list[scheduled_query.ScheduledQuery]) -> None:
+    def noted(self: scheduler.StreamScheduler, quiet: list[scheduled_queries.ScheduledQuery]) -> None:
         looked.append(len(quiet))
         look_at(self, quiet)
 

@@ -19,7 +19,7 @@ from sharkpy.base.errors import ConfigurationError, ExecutionError, NotAllowedEr
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.kafka import producer as producers
 from sharkpy.sources.kafka.producer import CommitMark, MarkedProducer
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from sharkpy.streaming.sinks import kafka_sink
 from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, put, put_numbers, rows, state_of
@@ -200,17 +200,17 @@ def test_the_catalog_fails_behind_the_broker(
     failures: list[str] = []
 
     def fail(step: str) -> None:
-        if step == steps.PLACED and len(failures) < 2:
+        if step == kill_points.PLACED and len(failures) < 2:
             failures.append(step)
             raise ResourceError("no room", sqlstate="53100")
 
-    steps.hook = fail
+    kill_points.observer = fail
     try:
         context.sql(f"CREATE CONTINUOUS SINK k {made.sink()} {LIVE} ON BAD ROW SKIP TO bad AS SELECT n FROM numbers")
         until(lambda: rows(context, "SHOW CONTINUOUS TABLES")[0][4] == 1)
     finally:
-        steps.hook = None
-    assert failures == [steps.PLACED] * 2
+        kill_points.observer = None
+    assert failures == [kill_points.PLACED] * 2
     assert numbers_in(made) == list(range(5))
     assert rows(context, "SELECT record FROM bad") == [("no object",)]
     put_numbers(folder, "b", [5])
@@ -249,16 +249,16 @@ def test_a_mark_that_the_broker_has_forgotten(
     query = context.catalog.table("default", "k").continuous
 
     def forget(step: str) -> None:
-        if step == steps.BEGUN:
+        if step == kill_points.BEGUN:
             context.streams._end(query)
             made.admin.delete_consumer_groups([f"sharkpy-{query}"])[f"sharkpy-{query}"].result(30)
             raise ResourceError("no room", sqlstate="53100")
 
     put_numbers(folder, "b", [1])
-    monkeypatch.setattr(steps, "hook", forget)
+    monkeypatch.setattr(kill_points, "observer", forget)
     with pytest.raises(ResourceError):
         context.sql("RESUME CONTINUOUS SINK k")
-    monkeypatch.setattr(steps, "hook", None)
+    monkeypatch.setattr(kill_points, "observer", None)
     with monkeypatch.context() as patch:
         patch.setattr(kafka_sink, "_MARK_KEPT", datetime.timedelta(0))
         with pytest.raises(SharkError, match="nobody knows whether epoch 2 was written"):
@@ -276,16 +276,16 @@ def test_the_items_of_an_epoch_at_the_broker_may_be_gone(
     path = put_numbers(folder, "a", [0])
 
     def fail(step: str) -> None:
-        if step == steps.SENT:
+        if step == kill_points.SENT:
             path.unlink()
             raise ResourceError("no room", sqlstate="53100")
 
-    steps.hook = fail
+    kill_points.observer = fail
     try:
         with pytest.raises(ResourceError):
             context.sql(f"CREATE CONTINUOUS SINK k {made.sink()} {NOW} AS SELECT n FROM numbers")
     finally:
-        steps.hook = None
+        kill_points.observer = None
     context.sql("RESUME CONTINUOUS SINK k")
     assert rows(context, "SHOW CONTINUOUS TABLES")[0][4] == 1
     assert numbers_in(made) == [0]

@@ -21,7 +21,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import ExecutionError
 from sharkpy.sources.kafka.producer import CommitMark, MarkedProducer
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
 from tests.faults.test_killed_windows import BEGIN, SECONDS
 from tests.streaming.folder_input import make_stream, put, rows, state_of
@@ -32,21 +32,21 @@ from tests.waiting import until
 _AWAY_SECONDS = 3.0
 """Time for which a broker is away: clients have noticed it, and try to connect again."""
 _COMMIT_SECONDS = 60.0
-STEPS = (steps.BEGUN, *steps.OUTSIDE_STEPS, *steps.STEPS[1:])
+STEPS = (kill_points.BEGUN, *kill_points.SINK_POINTS, *kill_points.POINTS[1:])
 ZOMBIE = """
 import sys, sharkpy, time
 from pathlib import Path
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 warehouse, signs = sys.argv[1], Path(sys.argv[2])
 
 def wait(done):
-    if done == steps.FLUSHED and not (signs / "waiting").exists():
+    if done == kill_points.FLUSHED and not (signs / "waiting").exists():
         (signs / "waiting").touch()
         while not (signs / "go").exists():
             time.sleep(0.01)
 
 with sharkpy.connect("local[2]", warehouse) as context:
-    steps.hook = wait
+    kill_points.observer = wait
     context.streams.start()
     time.sleep(600)
 """
@@ -88,11 +88,11 @@ def test_killed_between_two_steps(tmp_path: Path, kafka: KafkaBroker, step: str)
         put_file(tmp_path, number)
     with runner(tmp_path, step, 2) as process:
         assert process.wait(120) == -signal.SIGKILL
-    sent = 2 if step in (steps.BEGUN, steps.FLUSHED) else 3
+    sent = 2 if step in (kill_points.BEGUN, kill_points.FLUSHED) else 3
     until(lambda: len(numbers_in(topic)) >= sent * PER_FILE)
     assert numbers_in(topic) == list(range(sent * PER_FILE))
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        epochs = 2 if STEPS.index(step) >= STEPS.index(steps.COMMITTED) else 1
+        epochs = 2 if STEPS.index(step) >= STEPS.index(kill_points.COMMITTED) else 1
         assert rows(context, "SHOW CONTINUOUS TABLES")[0][4] == epochs
         put_file(tmp_path, 3)
         context.streams.start()
@@ -103,7 +103,7 @@ def test_killed_between_two_steps(tmp_path: Path, kafka: KafkaBroker, step: str)
 
 
 @pytest.mark.variants
-@pytest.mark.parametrize("step", [*steps.OUTSIDE_STEPS, steps.STAGED, steps.COMMITTED])
+@pytest.mark.parametrize("step", [*kill_points.SINK_POINTS, kill_points.STAGED, kill_points.COMMITTED])
 def test_killed_with_state(tmp_path: Path, kafka: KafkaBroker, step: str) -> None:
     """An epoch's rows of the state are committed though the topic already has its rows: no window lacks a row."""
     topic = KafkaTopic(kafka, f"killed.{uuid.uuid4().hex[:8]}", 2)
@@ -124,7 +124,7 @@ def test_killed_with_state(tmp_path: Path, kafka: KafkaBroker, step: str) -> Non
     for number in range(7):
         put_half(number)
     # Epochs without rows are none for the broker: the third is the first that closes a window.
-    times = 1 if step in steps.OUTSIDE_STEPS else 3
+    times = 1 if step in kill_points.SINK_POINTS else 3
     with runner(tmp_path, step, times) as process:
         assert process.wait(120) == -signal.SIGKILL
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
@@ -201,7 +201,7 @@ def test_an_epoch_of_another_process_has_its_own_ranges(tmp_path: Path, kafka: K
         found = context.catalog.streams.find(query)
         assert found is not None
         assert known._restored(found) is None
-        with runner(tmp_path, steps.SENT, 1) as process:
+        with runner(tmp_path, kill_points.SENT, 1) as process:
             assert process.wait(120) == -signal.SIGKILL
         put_file(tmp_path, 2)
         context.streams.run_now(query)
@@ -221,7 +221,7 @@ def broker(tmp_path: Path) -> Iterator[KafkaBroker]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [steps.BEGUN, steps.FLUSHED])
+@pytest.mark.parametrize("step", [kill_points.BEGUN, kill_points.FLUSHED])
 def test_the_broker_is_killed(tmp_path: Path, broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """Epochs wait for it, and go on by themselves."""
     topic = make(tmp_path, broker)
@@ -239,7 +239,7 @@ def test_the_broker_is_killed(tmp_path: Path, broker: KafkaBroker, monkeypatch: 
             is_wanted.clear()
             broker.kill()
 
-    monkeypatch.setattr(steps, "hook", kill)
+    monkeypatch.setattr(kill_points, "observer", kill)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         context.streams.start()
         sender = threading.Thread(target=send)

@@ -13,7 +13,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError, ResourceError, SharkError
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.streaming.folder_input import make_stream, put_numbers, rows, state_of, until_numbers
 from tests.waiting import until
 
@@ -132,18 +132,18 @@ def test_the_catalog_fails_behind_the_function(context: sharkpy.SharkContext, fo
     taken, failed = Taken(), list[str]()
 
     def fail_once(step: str) -> None:
-        if step == steps.PLACED and not failed:
+        if step == kill_points.PLACED and not failed:
             put_numbers(folder, "b", [2])
             failed.append(step)
             raise ResourceError("no room", sqlstate="53100")
 
-    steps.hook = fail_once
+    kill_points.observer = fail_once
     try:
         context.sql(f"CREATE CONTINUOUS SINK s TO PROGRAM {LIVE} AS SELECT n FROM numbers")
         context.foreach_batch("s", taken)
         until(lambda: taken.epochs == [(1, [1]), (1, [1]), (2, [2])])
     finally:
-        steps.hook = None
+        kill_points.observer = None
 
 
 def test_a_reader_of_batches(context: sharkpy.SharkContext, folder: Path) -> None:

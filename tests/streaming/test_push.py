@@ -19,7 +19,7 @@ import sharkpy
 from sharkpy.base.errors import BindError, DataError, ResourceError, TableNotFoundError
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import Position
-from sharkpy.streaming.push import StreamWriter
+from sharkpy.streaming.sources.spool import StreamWriter
 from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import numbers, rows, until_numbers
 from tests.waiting import until, when

@@ -9,7 +9,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError, SourceError
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import (
     make_stream,
@@ -118,14 +118,14 @@ def test_an_epoch_of_the_old_query_does_not_count(
     done: list[str] = []
 
     def hook(step: str) -> None:
-        if step == steps.BEGUN and not done:
+        if step == kill_points.BEGUN and not done:
             done.append(step)
             with sharkpy.connect("local[2]", context.catalog.warehouse_dir) as other:
                 other.sql("PAUSE CONTINUOUS TABLE t")
                 other.sql("ALTER CONTINUOUS TABLE t AS SELECT n * 10 AS n FROM numbers")
                 other.sql("RESUME CONTINUOUS TABLE t")
 
-    monkeypatch.setattr(steps, "hook", hook)
+    monkeypatch.setattr(kill_points, "observer", hook)
     context.sql("CREATE CONTINUOUS TABLE t AS SELECT n FROM numbers")
     until_numbers(context, [10])
     assert done

@@ -23,7 +23,7 @@ from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.tables import versions
 from sharkpy.execution.tables.block_loading import DriverLoader
 from sharkpy.sources import new_files
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
 
 MADE = (
@@ -106,7 +106,7 @@ def test_blocks_of_an_epoch(
     context: sharkpy.SharkContext, folder: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context.sql(MADE)
-    monkeypatch.setattr(steps, "hook", done.append)
+    monkeypatch.setattr(kill_points, "observer", done.append)
     for number in range(3):
         done.clear()
         run_epoch(context, folder, number)
@@ -140,10 +140,10 @@ def test_a_reader_right_behind_the_commit(
     seen: list[object] = []
 
     def read(step: str) -> None:
-        if step == steps.COMMITTED:
+        if step == kill_points.COMMITTED:
             seen.append(elsewhere(lambda: numbers(context.new_session())))
 
-    monkeypatch.setattr(steps, "hook", read)
+    monkeypatch.setattr(kill_points, "observer", read)
     done.clear()
     run_epoch(context, folder, 1)
     assert seen == [[0, 1]]
@@ -163,7 +163,7 @@ def failing(where: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise ResourceError("no room", sqlstate="53100")
 
     def hook(step: str) -> None:
-        if step == steps.PLACED:
+        if step == kill_points.PLACED:
             is_placed.append(step)
             if where == "place":
                 fail()
@@ -176,7 +176,7 @@ def failing(where: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
                 fail()
 
     with monkeypatch.context() as patch:
-        patch.setattr(steps, "hook", hook)
+        patch.setattr(kill_points, "observer", hook)
         patch.setattr(Catalog, "transaction", committed)
         yield
 
@@ -266,10 +266,10 @@ def test_blocks_that_are_dropped_before_they_count(
     table = context.catalog.table("default", "t")
 
     def drop(step: str) -> None:
-        if step == steps.STAGED:
+        if step == kill_points.STAGED:
             (context.table_cache.forget if is_forgotten else context.table_cache.release)(table)
 
-    monkeypatch.setattr(steps, "hook", drop)
+    monkeypatch.setattr(kill_points, "observer", drop)
     run_epoch(context, folder, 1)
     assert numbers(context) == [0, 1]
     check_blocks(context)
@@ -323,10 +323,10 @@ def test_they_keep_to_the_limit_of_memory(
 ) -> None:
     used: list[int] = []
     context.sql(MADE)
-    monkeypatch.setattr(steps, "hook", lambda _: used.append(context.engine.store.usage().memory_bytes))
+    monkeypatch.setattr(kill_points, "observer", lambda _: used.append(context.engine.store.usage().memory_bytes))
     for number in range(12):
         run_epoch(context, folder, number)
-    assert len(used) == 12 * len(steps.STEPS)
+    assert len(used) == 12 * len(kill_points.POINTS)
     assert max(used) <= LIMIT
     assert context.engine.store.usage().local_bytes > 0
     assert numbers(context) == [*range(12)]

@@ -1,4 +1,7 @@
-"""Readers of features from mapped blocks: blocks made for features, and a table's own blocks."""
+"""Call of a kernel in a task, on features that are read from a mapped block. Workers import little else of `ml`.
+
+The block was made for features, or is a table's own.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from sharkpy.columnar.block import Block
 from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.encodings import matrix, uncompressed
 from sharkpy.execution.tasks.matrix_blocks import FEATURES, LABEL, as_floats
-from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
+from sharkpy.ml.features.feature_blocks import FeatureBlock, Kernel, Matrix
+from sharkpy.udf.user.python_code import PythonCode, python_code
 
 BlockReader: TypeAlias = Callable[[int, Block], FeatureBlock]
 """Reads the features and the label of a block with its number, without a copy of the features. Picklable."""
@@ -69,3 +73,32 @@ def matrix_in(block: Block, names: tuple[str, ...], dtype: np.dtype[Any]) -> Mat
     shape, strides = (len(found[0]), len(found)), (dtype.itemsize, step)
     view: Matrix = np.lib.stride_tricks.as_strided(found[0], shape, strides, writeable=False)
     return view
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """Kernel as a function of mapped blocks."""
+
+    kernel: PythonCode
+    name: str
+    read: BlockReader
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, number: int, block: Block, argument: Any) -> Any:
+        kernel: Callable[..., Any] = self.kernel.load()
+        return kernel(self.read(number, block), argument)
+
+
+def kernel_code(kernel: Kernel, read: BlockReader) -> PythonCode:
+    """Return the code of tasks: the call of `kernel` on the arrays that `read` finds in blocks. Raise BindError if it
+    cannot be shipped.
+    """
+    name = kernel_name(kernel)
+    return python_code(name, KernelCall(python_code(name, kernel), name, read))
+
+
+def kernel_name(kernel: Kernel) -> str:
+    return str(getattr(kernel, "__name__", type(kernel).__name__))

@@ -1,18 +1,26 @@
-"""Rows of numbers as NumPy blocks, and one pass over them: the interface of every algorithm to its data."""
+"""Rows of numbers as NumPy blocks, and one pass over them: the interface of every algorithm to its data.
+
+Estimators and features have the policy `na` for NULL and NaN. A pass whose result is NaN or infinity is diagnosed
+afterwards, so good data is not read for that.
+"""
 
 from __future__ import annotations
 
+import functools
+import operator
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.cancellation import check_cancelled, submit
+from sharkpy.base.errors import DataError
 from sharkpy.execution.blas_threads import one_blas_thread
+from sharkpy.ml.features.missing_values import NotFinite
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 BLOCK_ROWS = 262_144
@@ -110,3 +118,17 @@ class ArrayBlocks:
         with one_blas_thread(), ThreadPoolExecutor(min(len(self.blocks), os.cpu_count() or 1)) as pool:
             runs = [submit(pool, kernel, block, argument) for block in self.blocks]
             return [run.result() for run in runs]
+
+
+def refuse_not_finite(blocks: FeatureBlocks) -> NoReturn:
+    """Raise DataError that names the column with NaN or infinity, or says that numbers grew too large."""
+    found = blocks.run(_count_not_finite)
+    functools.reduce(operator.add, (features for features, _ in found)).check(blocks.names)
+    if blocks.has_label:
+        functools.reduce(operator.add, (label for _, label in found)).check(["label"], kind="label")
+    raise DataError("the numbers are too large to be summed", hint="scale the features, as StandardScaler does")
+
+
+def _count_not_finite(block: FeatureBlock, argument: None) -> tuple[NotFinite, NotFinite | None]:
+    del argument
+    return NotFinite.of(block.X), None if block.y is None else NotFinite.of(block.y.reshape(-1, 1))

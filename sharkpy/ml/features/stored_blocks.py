@@ -1,7 +1,11 @@
-"""Features as blocks of the block store: a table's own or made by a query, mapped by all readers."""
+"""Features as blocks of the block store: a table's own or made by a query, mapped by all readers.
+
+A table's own blocks are read without a copy if plan and statistics show that they have the required layout.
+"""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,24 +17,25 @@ import numpy as np
 
 from sharkpy.base import settings
 from sharkpy.base.errors import BlocksReplacedError, CorruptionError, DataError
+from sharkpy.columnar.block import Block
 from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_query import write_blocks
 from sharkpy.execution.stages.function_jobs import BlockPasses
-from sharkpy.ml.features.block_reader import BlockReader, read_matrix
-from sharkpy.ml.features.column_aggregates import check_finite, column_means
+from sharkpy.ml.features.block_reader import BlockReader, TableColumns, kernel_code, kernel_name, matrix_in, read_matrix
 from sharkpy.ml.features.feature_blocks import Kernel
-from sharkpy.ml.features.feature_plan import FeaturePlan
-from sharkpy.ml.features.kernel_call import kernel_code, kernel_name
-from sharkpy.ml.features.table_columns import lie_side_by_side, table_columns
+from sharkpy.ml.features.feature_plan import FeaturePlan, check_finite, column_means
 from sharkpy.optimizer.decisions import place_stage
 from sharkpy.physical.stage_program import BlockSink, MatrixLayout
-from sharkpy.plan.logical import Project, Scan
+from sharkpy.plan.expr import Alias, ColumnRef
+from sharkpy.plan.logical import LogicalPlan, Project, Scan
 from sharkpy.udf.user.python_code import python_code
 
 if TYPE_CHECKING:
+    from sharkpy.columnar.statistics_table import StatisticsTable
     from sharkpy.execution.tables.snapshot import QuerySnapshot
-
+    from sharkpy.ml.features.feature_plan import FeaturePlan
 
 _MOST_REMAKES = 3
 """Limit on the number of times that a pass recomputes all blocks."""
@@ -183,7 +188,7 @@ class StoredBlocks:
             return None
         handles, columns = found
         passes = self._passes(handles)
-        code = python_code(lie_side_by_side.__name__, lie_side_by_side)
+        code = python_code(are_adjacent.__name__, are_adjacent)
         try:
             is_so = passes.run(code, columns, "layout of features", in_driver=self._is_for_driver(handles))
         except BlocksReplacedError:
@@ -257,3 +262,67 @@ def stored_features(session: EngineSession, features: FeaturePlan, snapshot: Que
         left = "no row is left: each one has a missing value (NULL or NaN), or there are none"
         raise DataError(left if features.na == "drop" else "there are no rows to learn from")
     return handles
+
+
+def table_columns(
+    features: FeaturePlan, snapshot: QuerySnapshot
+) -> tuple[tuple[BlockHandle, ...], TableColumns] | None:
+    """Return the blocks of a cached table on this machine, if the features are its own columns and seem to have the
+    required layout.
+
+    No value is missing or infinite, so no policy for missing values is needed. `lie_side_by_side` checks the layout of
+    each block.
+    """
+    found = _scanned(features.plan)
+    if found is None:
+        return None
+    scan, names = found
+    version = snapshot.scan_source(scan.table)
+    if not isinstance(version, TableVersion) or not version.num_rows:
+        return None
+    label = names[len(features.names)] if features.label is not None else None
+    names = names[: len(features.names)]
+    width = np.dtype(features.dtype).itemsize
+    if not all(not block.host and _is_plain(block, names, width) for block in version.blocks):
+        return None
+    columns = (*names, label) if label is not None else names
+    if not all(_is_finite(version.statistics, name) for name in columns):
+        return None
+    return version.blocks, TableColumns(names, label, features.dtype)
+
+
+def are_adjacent(number: int, block: Block, columns: TableColumns) -> bool:
+    """True if the columns of a block are stored contiguously, in the order of their names."""
+    del number
+    return matrix_in(block, columns.names, np.dtype(columns.dtype)) is not None
+
+
+def _scanned(plan: LogicalPlan) -> tuple[Scan, tuple[str, ...]] | None:
+    """Return the scan of all rows of a table, and the table's column for each column of the plan. Return None for any
+    other plan.
+    """
+    wanted = tuple(column.column_id for column in plan.output)
+    while isinstance(plan, Project):
+        behind = {item.column_id: item.expr if isinstance(item, Alias) else item for item in plan.items}
+        sources = [behind[column] for column in wanted]
+        wanted = tuple(source.column_id for source in sources if isinstance(source, ColumnRef))
+        if len(wanted) < len(sources):
+            return None
+        plan = plan.child
+    if not isinstance(plan, Scan) or plan.predicate is not None or plan.sample is not None or plan.is_of_files:
+        return None
+    names = dict(zip((column.column_id for column in plan.columns), plan.names, strict=True))
+    return plan, tuple(names[column] for column in wanted)
+
+
+def _is_plain(block: BlockHandle, names: Sequence[str], width: int) -> bool:
+    """True if columns seem unencoded, judging by their size in bytes."""
+    return all(block.column_bytes.get(name) == block.num_rows * width for name in names)
+
+
+def _is_finite(statistics: StatisticsTable, name: str) -> bool:
+    column = statistics.columns[name]
+    if column.null_counts.any() or column.has_nan.any():
+        return False
+    ends = [answer.value for answer in (statistics.minimum(name), statistics.maximum(name)) if answer is not None]
+    return len(ends) == 2 and all(math.isfinite(float(end)) for end in ends)  # type: ignore[arg-type]

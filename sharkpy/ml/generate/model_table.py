@@ -16,7 +16,7 @@ from sharkpy.execution.commands.create_table import create_table
 from sharkpy.execution.tables.snapshot import reading
 from sharkpy.ml.generate.model_function import function_of
 from sharkpy.ml.models.estimator import Estimator
-from sharkpy.ml.tables.given_data import given_rows
+from sharkpy.ml.tables.program_data import given_rows
 from sharkpy.plan.commands import CreateTable
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Given

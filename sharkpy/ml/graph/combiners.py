@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import ParameterError
-from sharkpy.ml.graph import message_kernels
+from sharkpy.columnar.compiled import compiled
 
 Array: TypeAlias = npt.NDArray[Any]
 CombineFunction: TypeAlias = Callable[[Array, Array], Array]
@@ -47,29 +47,27 @@ class NumberCombiner:
 
     def message_type(self, sent: np.dtype[Any]) -> np.dtype[Any]:
         """Return the type of combined messages: 64-bit for sums of integers."""
-        return np.zeros(0, sent).sum().dtype if self.kind == message_kernels.SUM else sent
+        return np.zeros(0, sent).sum().dtype if self.kind == SUM else sent
 
     def neutral(self, dtype: np.dtype[Any]) -> Any:
-        if self.kind == message_kernels.SUM or dtype.kind == "b":
-            return self.kind == message_kernels.MIN
+        if self.kind == SUM or dtype.kind == "b":
+            return self.kind == MIN
         if dtype.kind == "f":
-            return np.inf if self.kind == message_kernels.MIN else -np.inf
-        return np.iinfo(dtype).max if self.kind == message_kernels.MIN else np.iinfo(dtype).min
+            return np.inf if self.kind == MIN else -np.inf
+        return np.iinfo(dtype).max if self.kind == MIN else np.iinfo(dtype).min
 
     def combine_runs(self, messages: Array, starts: Array) -> Array:
         combined = np.empty(len(starts), messages.dtype)
-        message_kernels.combine_runs(messages, starts, self.kind, combined)
+        combine_runs(messages, starts, self.kind, combined)
         return combined
 
     def combine_sent(self, send: Array, sources: Array, starts: Array) -> Array:
         combined = np.empty(len(starts), send.dtype)
-        message_kernels.combine_sent(send, sources, starts, self.kind, combined)
+        combine_sent(send, sources, starts, self.kind, combined)
         return combined
 
     def combine_arrived(self, combined: Array, received: Array, places: Array, arrived: Array) -> None:
-        message_kernels.combine_arrived(
-            combined, received, places, arrived.astype(combined.dtype, copy=False), self.kind
-        )
+        combine_arrived(combined, received, places, arrived.astype(combined.dtype, copy=False), self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +112,9 @@ class FunctionCombiner:
 
 COMBINERS: Mapping[str, Combiner] = MappingProxyType(
     {
-        "sum": NumberCombiner(message_kernels.SUM),
-        "min": NumberCombiner(message_kernels.MIN),
-        "max": NumberCombiner(message_kernels.MAX),
+        "sum": NumberCombiner(SUM),
+        "min": NumberCombiner(MIN),
+        "max": NumberCombiner(MAX),
     }
 )
 
@@ -128,3 +126,53 @@ def combiner(combine: str | CombineFunction) -> Combiner:
     if callable(combine):
         return FunctionCombiner(combine)
     raise ParameterError(f'combine must be "sum", "min", "max" or a function of two arrays, not {combine!r}')
+
+
+ArrayOfKernels: TypeAlias = npt.NDArray[Any]
+SUM, MIN, MAX = range(3)
+
+
+@compiled
+def combine_runs(messages: ArrayOfKernels, starts: ArrayOfKernels, kind: int, combined: ArrayOfKernels) -> None:
+    """Combine each run of messages, from starts[i] to starts[i + 1], into one. The last run extends to the end."""
+    for run in range(len(starts)):
+        end = starts[run + 1] if run + 1 < len(starts) else len(messages)
+        found = messages[starts[run]]
+        for place in range(starts[run] + 1, end):
+            message = messages[place]
+            if kind == SUM:
+                found += message
+            elif np.isnan(message) or (message < found if kind == MIN else message > found):
+                found = message
+        combined[run] = found
+
+
+@compiled
+def combine_sent(
+    send: ArrayOfKernels, sources: ArrayOfKernels, starts: ArrayOfKernels, kind: int, combined: ArrayOfKernels
+) -> None:
+    """Combine runs of the messages that the sources of edges send, as `combine_runs` does."""
+    for run in range(len(starts)):
+        end = starts[run + 1] if run + 1 < len(starts) else len(sources)
+        found = send[sources[starts[run]]]
+        for place in range(starts[run] + 1, end):
+            message = send[sources[place]]
+            if kind == SUM:
+                found += message
+            elif np.isnan(message) or (message < found if kind == MIN else message > found):
+                found = message
+        combined[run] = found
+
+
+@compiled
+def combine_arrived(
+    combined: ArrayOfKernels, received: ArrayOfKernels, places: ArrayOfKernels, arrived: ArrayOfKernels, kind: int
+) -> None:
+    """Combine arrived messages with earlier ones."""
+    for index in range(len(places)):
+        place, message = places[index], arrived[index]
+        if kind == SUM:
+            combined[place] += message
+        elif np.isnan(message) or (message < combined[place] if kind == MIN else message > combined[place]):
+            combined[place] = message
+        received[place] = True

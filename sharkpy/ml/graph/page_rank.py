@@ -11,13 +11,17 @@ import pyarrow as pa
 
 from sharkpy.base.errors import DataError, NotFittedError, UnsupportedError
 from sharkpy.ml.graph.graph import Graph
-from sharkpy.ml.graph.ids import as_ids, find
-from sharkpy.ml.graph.pregel import pregel
-from sharkpy.ml.graph.pregel_result import PregelResult
-from sharkpy.ml.graph.walk import Walk
-from sharkpy.ml.models.convergence import warn_not_converged
-from sharkpy.ml.models.estimator import Estimator
-from sharkpy.ml.models.parameters import Rule, integer_at_least, number_above, number_at_least
+from sharkpy.ml.graph.page_rank_program import RandomWalk
+from sharkpy.ml.graph.pregel import PregelResult, pregel
+from sharkpy.ml.graph.vertex_ids import as_ids, find
+from sharkpy.ml.models.estimator import (
+    Estimator,
+    Rule,
+    integer_at_least,
+    number_above,
+    number_at_least,
+    warn_not_converged,
+)
 from sharkpy.ml.rdd.table_rdd import TableRDD
 from sharkpy.ml.tables.save_table import save_as_table
 
@@ -95,7 +99,7 @@ class PageRank(Estimator):
         graph = self._graph(edges, (source, target, weight), vertices, personalization, session)
         if not graph.num_vertices:
             raise DataError("there are no vertices to rank")
-        walk = Walk(self.damping, is_personal=personalization is not None)
+        walk = RandomWalk(self.damping, is_personal=personalization is not None)
         bound = self.damping / (1 - self.damping)
         result = pregel(
             None,

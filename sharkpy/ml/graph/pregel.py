@@ -9,24 +9,33 @@ at once, with NumPy.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.errors import ParameterError
+from sharkpy.base.errors import CorruptionError, ParameterError
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.execution.engine_session import newest_session
+from sharkpy.ml.graph import vertex_ids as vertex_ids
 from sharkpy.ml.graph.combiners import CombineFunction, combiner
 from sharkpy.ml.graph.graph import Graph
-from sharkpy.ml.graph.pregel_result import PregelResult
-from sharkpy.ml.graph.program import Messages, Outcome, OutEdges, VertexBlock, VertexProgram
-from sharkpy.ml.graph.superstep import AGGREGATORS, PartitionState, Superstep
-from sharkpy.ml.graph.superstep_lineage import SuperstepLineage
-from sharkpy.ml.graph.user_code import UserCode
-from sharkpy.ml.graph.workspace import TaskResult
-from sharkpy.ml.models.parameters import check_parameters, integer_at_least
+from sharkpy.ml.graph.superstep import AGGREGATORS, PartitionState, Superstep, run_superstep
+from sharkpy.ml.graph.vertex_program import Messages, Outcome, OutEdges, UserCode, VertexBlock, VertexProgram
+from sharkpy.ml.graph.workspace import Array, Handle, TaskResult, Workspace, read
+from sharkpy.ml.models.estimator import check_parameters, integer_at_least
+from sharkpy.ml.rdd.table_rdd import TableRDD
+from sharkpy.ml.tables.declared_columns import declared_columns
+from sharkpy.ml.tables.program_data import given_rows
+from sharkpy.ml.tables.save_table import save_as_table
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import Given, Project
 
 if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
@@ -158,3 +167,184 @@ def _aggregated(parts: list[Mapping[str, Any]], aggregators: Mapping[str, str]) 
             aggregate = AGGREGATORS[aggregators.get(name, "sum")]
             found[name] = aggregate(found[name], value) if name in found else value
     return found
+
+
+_MOST_REPAIRS = 100
+"""Limit on the blocks recomputed in one superstep; after that the failure is raised."""
+
+
+@dataclass(slots=True)
+class SuperstepLineage:
+    """Runner of supersteps that records them. Tasks are deterministic: recomputed states are the same, bit by bit."""
+
+    workspace: Workspace
+    graph: Sequence[Handle]
+    """Arrays of vertices and edges."""
+    _records: list[tuple[Superstep, tuple[PartitionState, ...]]] = field(default_factory=list)
+    """Supersteps with the states after them. The first record is durable, or it is the first superstep."""
+
+    def run(self, step: Superstep, partitions: Sequence[int], *, is_checkpoint: bool) -> list[TaskResult]:
+        """Run the tasks of a superstep, after recomputing lost inputs."""
+        for _ in range(_MOST_REPAIRS):
+            try:
+                return self._run(step, partitions, is_checkpoint)
+            except CorruptionError as error:
+                self._repair(error)
+                step = replace(step, states=self.states)
+        return self._run(step, partitions, is_checkpoint)
+
+    def _run(self, step: Superstep, partitions: Sequence[int], is_durable: bool = False) -> list[TaskResult]:
+        near = [step.edges[partition] for partition in partitions]
+        return self.workspace.run(run_superstep, partitions, step, near=near, is_durable=is_durable)
+
+    @property
+    def states(self) -> tuple[PartitionState, ...]:
+        """States after the last superstep; empty before the first."""
+        return self._records[-1][1] if self._records else ()
+
+    def note(self, step: Superstep, states: tuple[PartitionState, ...], *, is_checkpoint: bool) -> None:
+        """Record a superstep. Drop earlier records after a checkpoint, or if arrays cannot get lost."""
+        if is_checkpoint or not self.workspace.can_lose:
+            self._records.clear()
+        self._records.append((replace(step, states=()), states))
+
+    def _repair(self, error: CorruptionError) -> None:
+        """Recompute the block of `error`. Raise `error` if that is impossible."""
+        for handle in self.graph:
+            if _is_block(handle, error.block_id):
+                if self.workspace.mend(handle):
+                    return
+                raise error
+        for place, (_, states) in enumerate(self._records):
+            for partition, state in enumerate(states):
+                if _is_block(state.handle, error.block_id):
+                    if not self.workspace.mend(state.handle):
+                        self._compute_again(place, partition, error)
+                    return
+        raise error
+
+    def _compute_again(self, place: int, partition: int, error: CorruptionError) -> None:
+        step, states = self._records[place]
+        if place == 0 and step.number > 0:
+            raise error
+        lost = states[partition].handle
+        for _ in range(_MOST_REPAIRS):
+            before = self._records[place - 1][1] if place else ()
+            try:
+                made = self._run(replace(step, states=before), [partition])
+                break
+            except CorruptionError as other:
+                self._repair(other)
+        else:
+            raise error
+        again: PartitionState = made[0].value[0]
+        for number, (kept, states) in enumerate(self._records):
+            found = tuple(replace(one, handle=again.handle) if one.handle is lost else one for one in states)
+            self._records[number] = (kept, found)
+
+
+def _is_block(handle: Handle, block_id: str | None) -> bool:
+    return isinstance(handle, BlockHandle) and handle.block_id == block_id
+
+
+@dataclass(frozen=True, eq=False)
+class PregelResult:
+    """Vertices by partition, and the history of their values' aggregates. The arrays are freed with this object."""
+
+    graph: Graph
+    states: Sequence[PartitionState]
+    history: Sequence[Mapping[str, Any]]
+    """Aggregates by superstep."""
+    has_halted: bool
+    """True if all vertices have halted; False if the program ended for another reason."""
+
+    @property
+    def num_supersteps(self) -> int:
+        return len(self.history)
+
+    @property
+    def aggregates(self) -> Mapping[str, Any]:
+        """Aggregates of the last superstep."""
+        return self.history[-1] if self.history else {}
+
+    @cached_property
+    def _columns(self) -> tuple[vertex_ids.Ids, Array]:
+        """Ids in ascending order, and values."""
+        ids = vertex_ids.concat([vertex_ids.from_arrays("ids", read(handle)) for handle in self.graph.vertices])
+        values = [self._values(number) for number in range(self.graph.num_partitions)]
+        order = pc.sort_indices(ids)
+        return ids.take(order), np.concatenate(values)[order.to_numpy()]
+
+    def _values(self, partition: int) -> Array:
+        return read(self.states[partition].handle)["values"]
+
+    @property
+    def ids(self) -> Array:
+        """Ids of all vertices, ascending: int64, or an object array of str."""
+        return vertex_ids.to_numpy(self._columns[0])
+
+    @property
+    def values(self) -> Array:
+        """Values of the vertices of `ids`, in their order."""
+        return self._columns[1]
+
+    def to_arrow(self, vertex: str = "vertex", value: str = "value") -> pa.Table:
+        """Return a table of all vertices, by ascending id. The fields of records become columns with their names."""
+        return _table(*self._columns, vertex, value)
+
+    def to_table_rdd(
+        self,
+        vertex: str = "vertex",
+        value: str = "value",
+        session: EngineSession | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> TableRDD:
+        """Return a TableRDD of the vertices, cached in blocks from its first use on; default `session`: the graph's.
+
+        `columns`: fields of records to keep.
+        """
+        ids = vertex_ids.from_arrays("ids", read(self.graph.vertices[0]))
+        schema = _table(ids[:0], self._values(0)[:0], vertex, value).schema
+        session = session or self.graph.session or newest_session()
+        rows = given_rows(session, self._rows(session, vertex, value), declared_columns(schema))
+        refs = tuple(ColumnRef(place, field.name, field.dtype) for place, field in enumerate(rows.schema, start=1))
+        wanted = refs if columns is None else (refs[0], *(ref for ref in refs if ref.name in columns))
+        # Tasks read rows that no query makes from blocks.
+        return TableRDD(session, Project(Given(refs, rows), wanted)).cache()
+
+    def _rows(self, session: EngineSession, vertex: str, value: str) -> Any:
+        if not self.graph.workspace.can_lose:
+            return self.to_arrow(vertex, value)
+        handles = [state.handle for state in self.states]
+        read_rows = _VertexRows(self.graph.vertices, handles, vertex, value)
+        numbers = range(self.graph.num_partitions)
+        return session.engine.jobs.context.parallelize(numbers, len(numbers)).map(read_rows)
+
+    def save_as_table(
+        self, name: str, vertex: str = "vertex", value: str = "value", session: EngineSession | None = None, **how: Any
+    ) -> int:
+        """Create a table of the vertices, see `SharkContext.save_as_table`. Return their number."""
+        table = self.to_table_rdd(vertex, value, session)
+        return save_as_table(table.session, table, name, **how)
+
+
+@dataclass(frozen=True, slots=True)
+class _VertexRows:
+    """Source of the vertices of a partition, in a task. In this process it keeps the blocks alive."""
+
+    vertices: Sequence[Handle]
+    states: Sequence[Handle]
+    vertex: str
+    value: str
+
+    def __call__(self, partition: int) -> pa.Table:
+        ids = vertex_ids.from_arrays("ids", read(self.vertices[partition]))
+        return _table(ids, read(self.states[partition])["values"], self.vertex, self.value)
+
+
+def _table(ids: vertex_ids.Ids, values: Array, vertex: str, value: str) -> pa.Table:
+    strings = ids.cast(pa.string()) if ids.type == vertex_ids.STRINGS else ids
+    fields = values.dtype.names
+    columns = {value: values} if fields is None else {name: np.ascontiguousarray(values[name]) for name in fields}
+    return pa.table({vertex: strings, **{name: pa.array(column) for name, column in columns.items()}})

@@ -26,7 +26,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class HeldArrays:
+class InMemoryArrays:
     """Arrays stored in this process."""
 
     arrays: Mapping[str, Array]
@@ -36,14 +36,14 @@ class HeldArrays:
         return sum(array.nbytes for array in self.arrays.values())
 
 
-Handle: TypeAlias = BlockHandle | HeldArrays
+Handle: TypeAlias = BlockHandle | InMemoryArrays
 
 
 def read(handle: Handle) -> Mapping[str, Array]:
     """Return the arrays by name, read-only. Raise BlockMissingError or CorruptionError if a block is lost or
     damaged.
     """
-    return handle.arrays if isinstance(handle, HeldArrays) else StoredArrays(open_block(handle))
+    return handle.arrays if isinstance(handle, InMemoryArrays) else StoredArrays(open_block(handle))
 
 
 class ArrayWriter(Protocol):
@@ -99,7 +99,7 @@ class _ProcessWriter:
         kept = {name: np.ascontiguousarray(array).view() for name, array in arrays.items()}
         for array in kept.values():
             array.flags.writeable = False
-        return HeldArrays(kept)
+        return InMemoryArrays(kept)
 
 
 class ProcessWorkspace:
@@ -108,7 +108,7 @@ class ProcessWorkspace:
     can_lose = False
 
     def put(self, arrays: Mapping[str, Array]) -> Handle:
-        return HeldArrays(arrays)
+        return InMemoryArrays(arrays)
 
     def run(
         self,
@@ -128,7 +128,7 @@ class ProcessWorkspace:
             return [run.result() for run in runs]
 
     def mend(self, handle: Handle) -> bool:
-        return isinstance(handle, HeldArrays)
+        return isinstance(handle, InMemoryArrays)
 
 
 @dataclass(frozen=True, slots=True)

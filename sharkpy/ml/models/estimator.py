@@ -6,21 +6,25 @@ names end with `_`, and returns the model. So scikit-learn's `clone`, `Pipeline`
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
+import numbers
 import os
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError, NotFittedError, ParameterError, SourceError, UnsupportedError, did_you_mean
-from sharkpy.ml.features.array_data import array_blocks, column_names
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlocks
+from sharkpy.ml.features.training_data import array_blocks, column_names
 from sharkpy.ml.models import model_json
-from sharkpy.ml.models.parameters import Rule, check_parameters
 from sharkpy.ml.public_names import MODULES
 
 
@@ -213,3 +217,82 @@ def _model_class(name: str, origin: str) -> type[Estimator]:
     if not (isinstance(kind, type) and issubclass(kind, Estimator)):
         raise SourceError(f'{origin} holds a model of the unknown class "{name}"')
     return kind
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Rule for a parameter's value; `says` completes the sentence: parameter "C" must be …"""
+
+    says: str
+    holds: Callable[[object], bool]
+
+    def or_none(self) -> Rule:
+        return Rule(f"{self.says}, or None", lambda value: value is None or self.holds(value))
+
+
+def check_parameters(owner: str, values: Mapping[str, object], rules: Mapping[str, Rule]) -> None:
+    """Raise ParameterError for the first value that breaks its rule."""
+    for name, rule in rules.items():
+        if not rule.holds(values[name]):
+            raise ParameterError(f'parameter "{name}" of {owner} must be {rule.says}, not {values[name]!r}')
+
+
+def one_of(*choices: str) -> Rule:
+    quoted = [f'"{choice}"' for choice in choices]
+    return Rule(" or ".join(quoted), lambda value: isinstance(value, str) and value in choices)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def number_at_least(low: float) -> Rule:
+    """Rule for a finite or infinite number; NaN breaks it."""
+    return Rule(f"a number of at least {low:g}", lambda value: _is_real(value) and value >= low)  # type: ignore[operator]
+
+
+def number_above(low: float) -> Rule:
+    return Rule(f"a number above {low:g}", lambda value: _is_real(value) and value > low)  # type: ignore[operator]
+
+
+def integer_at_least(low: int) -> Rule:
+    return Rule(f"an integer of at least {low}", lambda value: _is_integer(value) and value >= low)  # type: ignore[operator]
+
+
+BOOLEAN = Rule("True or False", lambda value: isinstance(value, bool))
+SEED = integer_at_least(0).or_none()
+"""Rule for seeds of random numbers; None means a new seed on every call of `fit`."""
+
+
+_HEARD: ContextVar[Callable[[str], bool] | None] = ContextVar("convergence_heard", default=None)
+
+
+class ConvergenceWarning(UserWarning):
+    """Warning that more iterations would improve the fitted model."""
+
+
+@contextlib.contextmanager
+def warnings_to(hear: Callable[[str], bool]) -> Iterator[None]:
+    """Pass warnings of this thread's fits inside to `hear`. If it returns False, the warning becomes a Python
+    warning.
+    """
+    token = _HEARD.set(hear)
+    try:
+        yield
+    finally:
+        _HEARD.reset(token)
+
+
+def warn_not_converged(model: object, fact: str, advice: str) -> None:
+    warn(f"{type(model).__name__}: {fact}; {advice}", stacklevel=4)
+
+
+def warn(text: str, stacklevel: int = 3) -> None:
+    """Raise a ConvergenceWarning at the caller's caller, or `stacklevel` frames up."""
+    hear = _HEARD.get()
+    if hear is None or not hear(text):
+        warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)

@@ -1,24 +1,31 @@
-"""K-means: a given number of centres, each the mean of the rows that are nearest to it."""
+"""K-means: a given number of centres, each the mean of the rows that are nearest to it, found by Lloyd's iterations."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import DataError, ParameterError
-from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock, FeatureBlocks, Matrix
-from sharkpy.ml.features.refuse_not_finite import refuse_not_finite
+from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock, FeatureBlocks, Matrix, refuse_not_finite
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models import kmeans_passes as passes
-from sharkpy.ml.models.convergence import warn
-from sharkpy.ml.models.estimator import check_features
+from sharkpy.ml.models.estimator import (
+    SEED,
+    Rule,
+    check_features,
+    integer_at_least,
+    number_above,
+    number_at_least,
+    warn,
+)
+from sharkpy.ml.models.kmeans_passes import Array, Cells, DistantRows
 from sharkpy.ml.models.kmeans_start import STARTS, Start, Survey
-from sharkpy.ml.models.lloyd import Clustering, lloyd
-from sharkpy.ml.models.parameters import SEED, Rule, integer_at_least, number_above, number_at_least
 from sharkpy.ml.models.predictor import Predictor, is_table
 from sharkpy.values.types import INT, DataType
 
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.table_rdd import TableRDD
 
-Array = npt.NDArray[Any]
+ArrayOfKMeans = npt.NDArray[Any]
 _RANDOM_RUNS = 10
 
 _INIT = Rule(
@@ -150,7 +157,7 @@ class KMeans(Predictor):
     def _oversampling(self) -> float:
         return 2.0 * self.n_clusters if self.oversampling is None else float(self.oversampling)
 
-    def _given_centres(self, num_features: int) -> Array:
+    def _given_centres(self, num_features: int) -> ArrayOfKMeans:
         try:
             centres = np.array(self.init, np.float64)
         except (TypeError, ValueError):
@@ -168,14 +175,14 @@ class KMeans(Predictor):
     def prediction_type(self) -> DataType:
         return INT
 
-    def _predicted(self, X: Matrix) -> Array:
+    def _predicted(self, X: Matrix) -> ArrayOfKMeans:
         return passes.labels(FeatureBlock(0, X), self.cluster_centers_)
 
     @overload
     def fit_predict(self, data: TableRDD, y: object = None, **options: Any) -> TableRDD: ...
     @overload
-    def fit_predict(self, data: npt.ArrayLike, y: object = None, **options: Any) -> Array: ...
-    def fit_predict(self, data: npt.ArrayLike | TableRDD, y: object = None, **options: Any) -> Array | TableRDD:
+    def fit_predict(self, data: npt.ArrayLike, y: object = None, **options: Any) -> ArrayOfKMeans: ...
+    def fit_predict(self, data: npt.ArrayLike | TableRDD, y: object = None, **options: Any) -> ArrayOfKMeans | TableRDD:
         """Fit with options, then return the labels of an array, or a TableRDD with the column `cluster`."""
         self.fit(data, y, **options)
         if is_table(data):
@@ -185,8 +192,8 @@ class KMeans(Predictor):
     @overload
     def transform(self, X: TableRDD) -> TableRDD: ...
     @overload
-    def transform(self, X: npt.ArrayLike) -> Array: ...
-    def transform(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
+    def transform(self, X: npt.ArrayLike) -> ArrayOfKMeans: ...
+    def transform(self, X: npt.ArrayLike | TableRDD) -> ArrayOfKMeans | TableRDD:
         """Distances (rows, n_clusters) from the centres, float64; for a TableRDD, its rows with a column `distances` of
         array<double>.
         """
@@ -197,11 +204,13 @@ class KMeans(Predictor):
     @overload
     def fit_transform(self, data: TableRDD, y: object = None, **options: Any) -> TableRDD: ...
     @overload
-    def fit_transform(self, data: npt.ArrayLike, y: object = None, **options: Any) -> Array: ...
-    def fit_transform(self, data: npt.ArrayLike | TableRDD, y: object = None, **options: Any) -> Array | TableRDD:
+    def fit_transform(self, data: npt.ArrayLike, y: object = None, **options: Any) -> ArrayOfKMeans: ...
+    def fit_transform(
+        self, data: npt.ArrayLike | TableRDD, y: object = None, **options: Any
+    ) -> ArrayOfKMeans | TableRDD:
         return self.fit(data, y, **options).transform(data)
 
-    def get_feature_names_out(self, input_features: object = None) -> Array:
+    def get_feature_names_out(self, input_features: object = None) -> ArrayOfKMeans:
         """Names of the columns that `transform` makes."""
         del input_features
         self.check_fitted()
@@ -218,12 +227,79 @@ class KMeans(Predictor):
         return -_inertia(self._input_blocks(X), self.cluster_centers_)
 
 
-def _inertia(blocks: FeatureBlocks, centres: Array) -> float:
+def _inertia(blocks: FeatureBlocks, centres: ArrayOfKMeans) -> float:
     return passes.Cells.of(blocks, centres).inertia
 
 
-def _distances(block: FeatureBlock, centres: Array) -> Array:
+def _distances(block: FeatureBlock, centres: ArrayOfKMeans) -> ArrayOfKMeans:
     from scipy.spatial.distance import cdist
 
-    found: Array = cdist(block.X, centres)
+    found: ArrayOfKMeans = cdist(block.X, centres)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """Centres after some iterations, the number of rows of each, and the inertia before each iteration and at the
+    end.
+    """
+
+    centres: Array
+    counts: Array
+    inertias: tuple[float, ...]
+
+    @property
+    def inertia(self) -> float:
+        return self.inertias[-1]
+
+    @property
+    def num_iterations(self) -> int:
+        return len(self.inertias) - 1
+
+
+def lloyd(blocks: FeatureBlocks, centres: Array, max_iter: int, tolerance: float) -> Clustering:
+    """Iterate until the squared distances that centres move add up to `tolerance` at most, as in scikit-learn.
+
+    Centres stop moving when labels stay equal. Raise DataError if a distance is not finite.
+    """
+    inertias: list[float] = []
+    while True:
+        check_cancelled()
+        found = Cells.of(blocks, centres)
+        if not np.isfinite(found.inertia):
+            refuse_not_finite(blocks)
+        inertias.append(found.inertia)
+        moved = _means(_without_empty(blocks, centres, found))
+        shift = float(np.square(moved - centres).sum())
+        centres = moved
+        if shift == 0:
+            return Clustering(centres, found.counts, (*inertias, found.inertia))
+        if shift <= tolerance or len(inertias) == max_iter:
+            last = Cells.of(blocks, centres)
+            return Clustering(centres, last.counts, (*inertias, last.inertia))
+
+
+def _without_empty(blocks: FeatureBlocks, centres: Array, found: Cells) -> Cells:
+    """Give each centre without rows one of the rows that are farthest from their centres. This is rare, and takes
+    another pass.
+    """
+    empty = np.flatnonzero(found.counts == 0)
+    if not len(empty):
+        return found
+    candidates = DistantRows.joined(blocks.run(passes.farthest_rows, (centres, len(empty))))
+    farthest = candidates.least(len(empty))
+    sums, counts = found.sums.copy(), found.counts.copy()
+    for cluster, row, label, distance in zip(empty, farthest.rows, farthest.labels, farthest.distances, strict=False):
+        # Rows on their centre are of clusters as good as they can be.
+        if distance > 0:
+            sums[label] -= row
+            counts[label] -= 1
+            sums[cluster], counts[cluster] = row, 1
+    return Cells(sums, counts, found.inertia)
+
+
+def _means(found: Cells) -> Array:
+    """Return the mean of the rows of each centre. A centre without rows is placed on the one with most rows."""
+    has_rows = found.counts > 0
+    means = found.sums / np.where(has_rows, found.counts, 1)[:, np.newaxis]
+    return np.where(has_rows[:, np.newaxis], means, means[found.counts.argmax()])

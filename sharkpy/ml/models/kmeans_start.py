@@ -80,7 +80,7 @@ class Start:
         return self.seed, self.run, number
 
 
-def scalable_start(start: Start) -> Array:
+def parallel_start(start: Start) -> Array:
     """k-means‖ (Bahmani, Moseley, Vattani, Kumar and Vassilvitskii, VLDB 2012): in each of a few rounds rows are drawn
     with probability l d² / (sum of d²), l being the oversampling; then k-means++ of these, weighted by their cells.
 
@@ -112,7 +112,7 @@ def scalable_start(start: Start) -> Array:
     return cluster_points(points, weights, start.num_clusters, random)
 
 
-def careful_start(start: Start) -> Array:
+def plus_plus_start(start: Start) -> Array:
     """k-means++ (Arthur and Vassilvitskii, 2007): each next centre is a row drawn by d², the best of a few draws.
 
     Two passes a centre: k-means‖ is for many rows or many clusters.
@@ -140,8 +140,8 @@ def random_start(start: Start) -> Array:
 
 
 STARTS: dict[str, Callable[[Start], Array]] = {
-    "k-means||": scalable_start,
-    "k-means++": careful_start,
+    "k-means||": parallel_start,
+    "k-means++": plus_plus_start,
     "random": random_start,
 }
 

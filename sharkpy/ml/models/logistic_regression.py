@@ -9,16 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError, UnsupportedError
-from sharkpy.ml.features.array_data import column_names
 from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
-from sharkpy.ml.features.training_data import training_blocks
+from sharkpy.ml.features.training_data import column_names, training_blocks
 from sharkpy.ml.models.class_labels import ClassCounts, Labels, check_exact, class_weights, named_by_value
-from sharkpy.ml.models.convergence import warn_not_converged
-from sharkpy.ml.models.estimator import check_features
-from sharkpy.ml.models.logistic_objective import LogisticObjective
-from sharkpy.ml.models.logistic_solvers import SOLVERS
-from sharkpy.ml.models.logistic_updates import first_curvature, updated
-from sharkpy.ml.models.parameters import BOOLEAN, Rule, integer_at_least, number_above, number_at_least, one_of
+from sharkpy.ml.models.estimator import (
+    BOOLEAN,
+    Rule,
+    check_features,
+    integer_at_least,
+    number_above,
+    number_at_least,
+    one_of,
+    warn_not_converged,
+)
+from sharkpy.ml.models.logistic_solvers import SOLVERS, LogisticObjective, first_curvature, updated
 from sharkpy.ml.models.predictor import Predictor, check_labels, is_in_process, is_table
 from sharkpy.ml.models.table_labels import label_classes, number_type, table_with_numbered_label, with_numbers
 from sharkpy.values.types import BIGINT, DOUBLE, STRING, DataType

@@ -1,7 +1,12 @@
-"""Solvers: ways to the minimum of a smooth function with value and gradient, as rows of SOLVERS."""
+"""Objective of logistic regression, evaluated in one pass over the blocks, and the solvers that minimise it.
+
+Batch by batch, all earlier batches are summarised as a quadratic function of the parameters.
+"""
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +15,106 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.ml.models.logistic_objective import LogisticObjective
+from sharkpy.ml.features.feature_blocks import FeatureBlocks, refuse_not_finite
+from sharkpy.ml.models.class_labels import ClassCounts
+from sharkpy.ml.models.kernels.column_moments import Scatter, scatter
+from sharkpy.ml.models.kernels.logistic_loss import (
+    CurvatureSums,
+    LossPoint,
+    LossSums,
+    logistic_curvature,
+    logistic_loss,
+)
+
+ArrayOfObjective = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticObjective:
+    """Function of the parameters: for each score, its coefficients and, if fitted, its intercept."""
+
+    blocks: FeatureBlocks
+    classes: ClassCounts
+    weights: npt.NDArray[np.float64]
+    fit_intercept: bool
+    C: float
+
+    @property
+    def num_scores(self) -> int:
+        return 1 if len(self.classes.values) == 2 else len(self.classes.values)
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.weights @ self.classes.rows)
+
+    @property
+    def penalty(self) -> float:
+        return 1.0 / (self.C * self.total_weight)
+
+    def start(self) -> ArrayOfObjective:
+        return np.zeros(self.num_scores * (len(self.blocks.names) + self.fit_intercept))
+
+    def split(self, parameters: ArrayOfObjective) -> tuple[ArrayOfObjective, ArrayOfObjective]:
+        """Split parameters into coef (scores, features) and intercept (scores,)."""
+        rows = parameters.reshape(self.num_scores, -1)
+        num_features = len(self.blocks.names)
+        return rows[:, :num_features], rows[:, num_features] if self.fit_intercept else np.zeros(self.num_scores)
+
+    def centred(self, parameters: ArrayOfObjective) -> ArrayOfObjective:
+        """Shift parameters to a sum of 0 over the classes: softmax ignores what all scores have in common."""
+        if self.num_scores == 1:
+            return parameters
+        rows = parameters.reshape(self.num_scores, -1)
+        return np.ravel(rows - rows.mean(axis=0))
+
+    def __call__(self, parameters: ArrayOfObjective) -> tuple[float, ArrayOfObjective]:
+        """Return value and gradient at `parameters`. Raise DataError if they are not finite."""
+        sums: LossSums = functools.reduce(operator.add, self.blocks.run(logistic_loss, self._point(parameters)))
+        return self._with_penalty(sums, parameters)
+
+    def with_hessian(self, parameters: ArrayOfObjective) -> tuple[float, ArrayOfObjective, ArrayOfObjective]:
+        """Return value, gradient and second derivatives at `parameters`, by one pass."""
+        found: CurvatureSums = functools.reduce(
+            operator.add, self.blocks.run(logistic_curvature, self._point(parameters))
+        )
+        value, gradient = self._with_penalty(found.sums, parameters)
+        num_features = len(self.blocks.names)
+        size = num_features + self.fit_intercept
+        hessian = found.hessian[:, :size, :, :size].reshape(len(parameters), len(parameters)) / self.total_weight
+        is_penalized = np.tile(np.arange(size) < num_features, self.num_scores)
+        return value, gradient, hessian + np.diag(self.penalty * is_penalized)
+
+    def _point(self, parameters: ArrayOfObjective) -> LossPoint:
+        coef, intercept = self.split(parameters)
+        return LossPoint(np.ascontiguousarray(coef), intercept.copy(), self.classes.values, self.weights)
+
+    def _with_penalty(self, sums: LossSums, parameters: ArrayOfObjective) -> tuple[float, ArrayOfObjective]:
+        coef, _ = self.split(parameters)
+        value = sums.loss / self.total_weight + 0.5 * self.penalty * float(np.vdot(coef, coef))
+        gradient = sums.coef / self.total_weight + self.penalty * coef
+        if self.fit_intercept:
+            gradient = np.column_stack([gradient, sums.intercept / self.total_weight])
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            refuse_not_finite(self.blocks)
+        return value, gradient.ravel()
+
+    def lipschitz(self) -> float:
+        """Upper bound of the second derivative in any direction, by one pass: gradient descent with step 1 / bound
+        always descends. The loss of two classes bends by at most 1/4, softmax by 1/2 (Boehning, 1992).
+        """
+        rows: Scatter = functools.reduce(operator.add, self.blocks.run(scatter))
+        num_features = len(self.blocks.names)
+        columns = np.vstack([rows.factor, rows.mean])[:, : num_features + self.fit_intercept]
+        if self.fit_intercept:  # its column of ones in place of the label: all of it is its mean
+            columns[:, num_features] = 0.0
+            columns[-1, num_features] = 1.0
+        columns[-1] *= np.sqrt(rows.num_rows)
+        if not np.isfinite(columns).all():
+            refuse_not_finite(self.blocks)
+        bend = 0.25 if self.num_scores == 1 else 0.5
+        largest = float(np.linalg.norm(columns, 2)) ** 2
+        return bend * float(self.weights.max()) * largest / self.total_weight + self.penalty
+
 
 MAX_NEWTON = 500
 """Limit on coefficients for Newton's method: each block returns a matrix with their square number of values."""
@@ -124,3 +228,44 @@ SOLVERS: dict[str, Callable[[LogisticObjective, int, float, float | None], Solut
     "gradient_descent": gradient_descent,
     "newton": newton,
 }
+
+
+ArrayOfUpdates = npt.NDArray[Any]
+INTERCEPT_WEIGHT = 1e-3
+"""Penalty on intercepts, relative to 1 on coefficients at C = 1: a first batch may have rows of only one class."""
+_MOST_STEPS = 50
+
+
+def first_curvature(num_scores: int, num_features: int, fit_intercept: bool, C: float) -> ArrayOfUpdates:
+    """Return the second derivatives of the penalty, before any batch. Raise UnsupportedError if there are too many."""
+    num_parameters = num_scores * (num_features + fit_intercept)
+    if num_parameters > MAX_NEWTON:
+        raise UnsupportedError(f"partial_fit with {num_parameters} coefficients: it takes up to {MAX_NEWTON}")
+    one = [0.0 if np.isinf(C) else 1.0 / C] * num_features + [INTERCEPT_WEIGHT] * fit_intercept
+    return np.diag(np.maximum(np.tile(one, num_scores), INTERCEPT_WEIGHT * 1e-3))
+
+
+def updated(
+    objective: LogisticObjective, parameters: ArrayOfUpdates, curvature: ArrayOfUpdates, tol: float
+) -> tuple[ArrayOfUpdates, ArrayOfUpdates, float]:
+    """Return parameters, second derivatives and the batch's loss after a batch. Its objective must have no penalty."""
+    start, weight = parameters, objective.total_weight
+
+    def at(point: ArrayOfUpdates) -> tuple[float, ArrayOfUpdates, ArrayOfUpdates]:
+        value, gradient, hessian = objective.with_hessian(point)
+        away = point - start
+        pull = curvature @ away
+        return value + 0.5 * float(away @ pull) / weight, gradient + pull / weight, hessian + curvature / weight
+
+    value, gradient, hessian = at(start)
+    for _ in range(_MOST_STEPS):
+        if float(np.abs(gradient).max()) <= tol * 1e-3:
+            break
+        step = np.linalg.solve(hessian, gradient)
+        tried = at(parameters - step)
+        while tried[0] > value - 1e-4 * float(gradient @ step) and float(np.abs(step).max()) > 1e-12:
+            step = step / 2
+            tried = at(parameters - step)
+        parameters = parameters - step
+        value, gradient, hessian = tried
+    return parameters, hessian * weight, value

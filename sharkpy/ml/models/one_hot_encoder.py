@@ -11,14 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError, ParameterError, TypeMismatchError, UnsupportedError
-from sharkpy.ml.features.array_data import column_names
 from sharkpy.ml.features.missing_values import check_policy
-from sharkpy.ml.models import categories as of
-from sharkpy.ml.models.estimator import Estimator
-from sharkpy.ml.models.given_table import given_table
-from sharkpy.ml.models.parameters import Rule, one_of
+from sharkpy.ml.features.training_data import column_names
+from sharkpy.ml.models import column_categories as of
+from sharkpy.ml.models.estimator import Estimator, Rule, one_of
 from sharkpy.ml.models.predictor import is_table
-from sharkpy.ml.models.replace_columns import Named, column_named, replace_columns
+from sharkpy.ml.models.transformer_table import Named, column_named, input_table, replace_columns
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.expressions.coercion import cast, comparable
@@ -84,8 +82,8 @@ class OneHotEncoder(Estimator):
         del y
         self._check_parameters()
         check_policy(na, _POLICIES)
-        if (table := given_table(data, session)) is not None:
-            from sharkpy.ml.models.table_categories import table_categories
+        if (table := input_table(data, session)) is not None:
+            from sharkpy.ml.models.column_categories import table_categories
 
             found = table_categories(table, features, na)
         else:
@@ -253,7 +251,7 @@ class OneHotEncoder(Estimator):
 
 
 def _array_categories(data: object, features: Sequence[str] | None, na: str) -> dict[str, Array]:
-    from sharkpy.ml.models.table_categories import check_missing
+    from sharkpy.ml.models.column_categories import check_missing
 
     columns = of.given_columns(data, features)
     typed = [of.typed_values(values, name) for name, values in columns]

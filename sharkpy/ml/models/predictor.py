@@ -52,7 +52,7 @@ class Predictor(Estimator):
 
     def _with_column(self, table: TableRDD, name: str | None = None, method: str = "predict") -> TableRDD:
         """Table with one more column of the results of `method`."""
-        from sharkpy.ml.generate.predict_column import with_prediction
+        from sharkpy.ml.generate.model_function import with_prediction
 
         self.check_fitted()
         return with_prediction(table, self, name, method)

@@ -11,18 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError, TypeMismatchError
-from sharkpy.ml.features.array_data import array_blocks
-from sharkpy.ml.features.feature_blocks import FeatureBlock
+from sharkpy.ml.features.feature_blocks import FeatureBlock, refuse_not_finite
 from sharkpy.ml.features.feature_plan import is_feature
 from sharkpy.ml.features.missing_values import POLICIES, check_policy
-from sharkpy.ml.features.refuse_not_finite import refuse_not_finite
-from sharkpy.ml.features.training_data import training_blocks
-from sharkpy.ml.models.estimator import Estimator, check_features
-from sharkpy.ml.models.given_table import given_table
+from sharkpy.ml.features.training_data import array_blocks, training_blocks
+from sharkpy.ml.models.estimator import BOOLEAN, Estimator, Rule, check_features
 from sharkpy.ml.models.kernels.column_moments import ColumnMoments, column_moments
-from sharkpy.ml.models.parameters import BOOLEAN, Rule
 from sharkpy.ml.models.predictor import is_table
-from sharkpy.ml.models.replace_columns import Named, replace_columns
+from sharkpy.ml.models.transformer_table import Named, input_table, replace_columns
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.values.types import DOUBLE
 
@@ -87,8 +83,8 @@ class StandardScaler(Estimator):
     def _moments(
         self, data: object, features: Sequence[str] | None, na: str, session: EngineSession | None
     ) -> tuple[tuple[str, ...], int, ColumnMoments]:
-        if (table := given_table(data, session)) is not None:
-            from sharkpy.ml.models.table_moments import table_moments
+        if (table := input_table(data, session)) is not None:
+            from sharkpy.ml.models.transformer_table import table_moments
 
             found = table_moments(table, features, na)
             return found.names, found.num_rows, found.moments

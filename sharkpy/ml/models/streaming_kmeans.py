@@ -11,9 +11,8 @@ import numpy.typing as npt
 from sharkpy.base.errors import DataError
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models import kmeans_passes as passes
-from sharkpy.ml.models.estimator import check_features
+from sharkpy.ml.models.estimator import Rule, check_features, number_at_least
 from sharkpy.ml.models.kmeans import KMeans
-from sharkpy.ml.models.parameters import Rule, number_at_least
 from sharkpy.ml.models.predictor import is_in_process
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.base.errors import DataError
-from sharkpy.ml.rdd.task_errors import as_task_error
+from sharkpy.ml.rdd.partition_functions import as_task_error
 from sharkpy.ml.tables.fit_columns import fit_batch, places_of
 from sharkpy.values.nested_arrow import cast_column
 from sharkpy.values.types import Schema

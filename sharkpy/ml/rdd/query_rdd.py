@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from pyspark import RDD, StorageLevel
 from pyspark.core.rdd import Partitioner, PipelinedRDD, RDDBarrier, portable_hash
 from pyspark.serializers import NoOpSerializer
+from pyspark.sql import DataFrame, SparkSession  # noqa: TID251 - what toDF is asked for
+from pyspark.sql.pandas.types import from_arrow_schema  # noqa: TID251
+from pyspark.sql.types import StructType  # noqa: TID251
 
 from sharkpy.ml.rdd.actions import iterate_action, run_action
 from sharkpy.ml.rdd.key_hash import FindBuckets, KeyHash
-from sharkpy.ml.rdd.partition_functions import Composed, Concatenated, flat
-from sharkpy.ml.rdd.task_errors import Elements, Guarded
+from sharkpy.ml.rdd.partition_functions import Composed, Concatenated, Elements, Guarded, flat
+from sharkpy.values.types import Schema, arrow_schema
 
 if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
@@ -89,7 +92,7 @@ class QueryRDD(RDD[Any]):
     def union(self, other: Any) -> Any:
         known = self.partitioner
         if known is not None and isinstance(known.partitionFunc, KeyHash) and known == other.partitioner:
-            return _side_by_side(self, other)
+            return _union_by_partition(self, other)
         return RemadeRDD((self, other), lambda: RDD.union(self, other), None if known is None else _UNKNOWN)
 
     def coalesce(self, numPartitions: int, shuffle: bool = False) -> Any:
@@ -112,7 +115,6 @@ class QueryRDD(RDD[Any]):
 
     def toDF(self, schema: Any = None, sampleRatio: float | None = None) -> Any:  # noqa: N802 - pyspark's
         """Return a DataFrame as pyspark's `toDF` makes it, with a new SparkSession if there is none."""
-        from sharkpy.ml.rdd.data_frame import data_frame
 
         return data_frame(self, schema, sampleRatio)
 
@@ -305,7 +307,7 @@ class RemadeRDD(QueryRDD):
         return False
 
 
-def _side_by_side(first: QueryRDD, second: Any) -> Any:
+def _union_by_partition(first: QueryRDD, second: Any) -> Any:
     """Return the union of RDDs whose partitions of one number have the same keys: by partition, without moving rows."""
     if isinstance(first, FusedRDD) and first.is_source and isinstance(second, QueryRDD):
         return FusedRDD(second, Concatenated(first.func, is_first=True), True, sources=first.sources)
@@ -347,3 +349,17 @@ def _as_action(name: str) -> Any:
 
 for _name in _ACTIONS:
     setattr(QueryRDD, _name, _as_action(_name))
+
+
+def data_frame(rdd: Any, schema: Any, sample_ratio: float | None = None, *, verify: bool = True) -> DataFrame:
+    """Return the DataFrame of an RDD by `SparkSession.createDataFrame`, with a new SparkSession if there is none."""
+    # The SparkContext first: the session is made over it.
+    rdd.ctx  # noqa: B018
+    session: Any = SparkSession.builder.getOrCreate()
+    frame: DataFrame = session.createDataFrame(rdd, schema, sample_ratio, verify)
+    return frame
+
+
+def spark_schema(schema: Schema) -> StructType:
+    """Schema of Spark for values of `schema`: TIMESTAMP becomes the type without a zone."""
+    return from_arrow_schema(arrow_schema(schema), prefer_timestamp_ntz=True)

@@ -15,9 +15,8 @@ from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.execution.stages.prepared_stage import PreparedStage
-from sharkpy.ml.rdd.key_buckets import plan_in_buckets
 from sharkpy.ml.rdd.key_hash import KeyHash
-from sharkpy.ml.rdd.table_query import TableQuery
+from sharkpy.ml.rdd.table_query import TableQuery, plan_in_buckets
 from sharkpy.optimizer.decisions import Place
 from sharkpy.physical.operators import BlockScan
 from sharkpy.physical.placement import PlacedPlan

@@ -14,8 +14,7 @@ from sharkpy.execution.queries.plan_query import bind_text
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.ml.rdd.query_rdd import FusedRDD, SourceBase
 from sharkpy.ml.rdd.query_source import QuerySource
-from sharkpy.ml.rdd.row_functions import BatchFunction, EachBatch, KeyedRowFunction, RowFunction, named, num_rows
-from sharkpy.ml.rdd.rows import Row, text_of
+from sharkpy.ml.rdd.rows import BatchFunction, EachBatch, KeyedRowFunction, Row, RowFunction, named, num_rows, text_of
 from sharkpy.ml.rdd.table_query import Change, TableQuery
 from sharkpy.plan.commands import Explain
 from sharkpy.plan.logical import LogicalPlan
@@ -118,7 +117,7 @@ class TableRDD(FusedRDD):
 
     def toDF(self, schema: Any = None, sampleRatio: float | None = None) -> Any:  # noqa: N802 - pyspark's
         """Return Spark's DataFrame with the names and types of the columns, or with other names from a list."""
-        from sharkpy.ml.rdd.data_frame import data_frame, spark_schema
+        from sharkpy.ml.rdd.query_rdd import data_frame, spark_schema
 
         if schema is not None and not isinstance(schema, (list, tuple)):
             return super().toDF(schema, sampleRatio)
@@ -135,7 +134,7 @@ class TableRDD(FusedRDD):
         rows.
         """
         if schema is not None:
-            from sharkpy.ml.rdd.mapped_plan import mapped_plan
+            from sharkpy.ml.rdd.table_query import mapped_plan
 
             return self.changed(mapped_plan(f, schema))
         return FusedRDD(self._of_batches(), EachBatch(f))

@@ -19,7 +19,7 @@ from sharkpy.catalog.names import check_name
 from sharkpy.execution.commands.storage import used_ids
 from sharkpy.execution.tables.snapshot import reading
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, declared_columns, make_schema, renamed
-from sharkpy.ml.tables.given_data import given_rows
+from sharkpy.ml.tables.program_data import given_rows
 from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.commands import CreateTable, Insert
 from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan

@@ -25,12 +25,11 @@ from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind_state
 from sharkpy.sql.context import StatementClock
 from sharkpy.sql.statements.stream_clauses import other_state_error
-from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
+from sharkpy.streaming.epoch_tables import bad_row_table, become_targets, target_ids, targets_of
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.sinks import sink_type
 from sharkpy.streaming.sinks.program_sink import missing_program
-from sharkpy.streaming.targets import become_targets, target_ids, targets_of
 
 
 def control_continuous(command: ControlContinuous, session: StreamSession) -> CommandResult:
@@ -75,9 +74,9 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
                 _check_same_state(known, query, table, session)
             check_epochs(query, table_of_rows(table, session), table, session)
             if table.has_state and not table.gives:
-                catalog.alter_table(_read_by(table, command.text, session))
+                catalog.alter_table(_with_text(table, command.text, session))
         catalog.streams.redefine(query)
-        state = _state_under(query.trigger, query.state)
+        state = _state_with_trigger(query.trigger, query.state)
         if state is not query.state:
             catalog.streams.set_state(query.query_id, state)
             query = dataclasses.replace(query, state=state)
@@ -97,7 +96,7 @@ def _check_same_state(known: ContinuousQuery, query: ContinuousQuery, table: Tab
         raise other_state_error(table)
 
 
-def _read_by(table: Table, text: str, session: StreamSession) -> Table:
+def _with_text(table: Table, text: str, session: StreamSession) -> Table:
     """Return the table with another query over the same state."""
     now = session.catalog.current_table(table.table_id) or table
     properties = {**dict(now.properties), VIEW_DATABASE: session.current_database}
@@ -114,7 +113,7 @@ def _bad_rows_of(
     return None if known is None else bad_row_table(OnBadRow((known.database, known.name)), streams, session)
 
 
-def check_own_rows(query: ContinuousQuery, table: Table, action: str) -> None:
+def check_rereadable(query: ContinuousQuery, table: Table, action: str) -> None:
     """Raise UnsupportedError if reading the input again would add bad or late rows to their table twice."""
     what = f"{action} of a {table.streaming_kind}"
     if query.bad_rows:
@@ -130,7 +129,7 @@ def _queries(given: LogicalPlan | Insert | MultiInsert | None) -> Sequence[Logic
     return (given,) if isinstance(given, LogicalPlan) else queries_of(given)
 
 
-def _state_under(trigger: Trigger, state: QueryState) -> QueryState:
+def _state_with_trigger(trigger: Trigger, state: QueryState) -> QueryState:
     """Return the state of a query with another trigger.
 
     If the trigger ends, a running query waits for RESUME. Otherwise a finished query goes on.
@@ -189,16 +188,16 @@ def lacks_program(table: Table, session: StreamSession) -> bool:
 def _refresh(table: Table, session: StreamSession) -> None:
     """Start over from the first items of the streams. The table is empty until they have been read."""
     query = query_of(table, session)
-    check_own_rows(query, table, "REFRESH")
+    check_rereadable(query, table, "REFRESH")
     session.streams.restart(query.query_id, lambda: without_rows(table_of_rows(table, session), session))
     _resume(table, session)
 
 
-def _show_rest(table: Table, session: StreamSession) -> None:
+def _finish_sink(table: Table, session: StreamSession) -> None:
     """Let a sink complete the work that is left for its epochs. If its place is gone, there is none."""
     sink = sink_type(table).connect(table, session, session.streams.programs)
     try:
-        sink.look_after(query_of(table, session).epoch)
+        sink.catch_up(query_of(table, session).epoch)
     except SourceError as error:
         if error.sqlstate != "58P01":
             raise
@@ -208,7 +207,7 @@ def _drop(table: Table, session: StreamSession) -> None:
     """Drop a table, insert or sink with its query. Streams, targets and files of sinks stay."""
     if table.is_continuous_sink:
         _pause(table, session)
-        _show_rest(table, session)
+        _finish_sink(table, session)
     rows = table_of_rows(table, session)
     session.catalog.drop_table(table)
     session.streams.forget(table.continuous)

@@ -1,29 +1,69 @@
-"""CREATE STREAM and DROP STREAM."""
+"""CREATE STREAM and DROP STREAM.
+
+A stream FROM KAFKA has start offsets and a format of values. A stream FROM TABLE gets the rows that writes append to a
+table, from now on or from its first row. While CREATE STREAM runs, a thread loads the compiled code that the first
+epoch needs, which saves a third of a second.
+"""
 
 from __future__ import annotations
 
+import json
+import struct
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
+from sharkpy.base.parse_limits import whole_number
+from sharkpy.base.settings import TIME_ZONE
+from sharkpy.base.time_zone import zone_name
 from sharkpy.base.users import user_name
-from sharkpy.catalog.catalog import new_table_id
+from sharkpy.catalog.catalog import Catalog, new_table_id
+from sharkpy.catalog.kafka_options import (
+    END_OFFSET,
+    LATEST,
+    RAW,
+    START,
+    START_TIME,
+    ZONE,
+    Options,
+    paths_in,
+    start_offsets,
+)
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
-from sharkpy.catalog.stream_kinds import KAFKA, KINDS, PROGRAM, RATE, SOCKET, START_MS, check_new_columns, has_spans
+from sharkpy.catalog.stream_kinds import (
+    HISTORY,
+    KAFKA,
+    KINDS,
+    PROGRAM,
+    RATE,
+    SOCKET,
+    START_MS,
+    check_new_columns,
+    has_spans,
+)
+from sharkpy.catalog.system_tables import RECORD_COLUMNS
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import check_properties, check_storage, epoch_format, stored_schema
+from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.data_files import table_files
 from sharkpy.plan.commands import CreateStream, DropStream
-from sharkpy.streaming.address import host_and_port
-from sharkpy.streaming.closed_windows import feed_windows, watermark_of
-from sharkpy.streaming.commands.kafka_stream import kafka_format, kafka_source
-from sharkpy.streaming.commands.table_stream import feed_stream
+from sharkpy.sources.kafka.client import Topic, admin_client
+from sharkpy.sources.kafka.records import check_values, text_or_bytes
+from sharkpy.streaming.epoch_tables import become_targets, check_target
 from sharkpy.streaming.scheduler import StreamSession
-from sharkpy.streaming.sources.let_go import fed_table, remove_let_go
-from sharkpy.streaming.sources.rate import rate_format
-from sharkpy.streaming.warm_up import warm_up
+from sharkpy.streaming.sources.closed_windows import feed_windows, watermark_of
+from sharkpy.streaming.sources.rate_reader import arrow_zone, rate_format
+from sharkpy.streaming.sources.socket_reader import host_and_port
+from sharkpy.streaming.sources.table_reader import followed_table, remove_dropped_files
+from sharkpy.values.types import Schema
+
+if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
 
 _WITHOUT_LISTS = ("http", "https")
 _SPOOL = "spool"
@@ -155,10 +195,111 @@ def drop_stream(command: DropStream, session: StreamSession) -> CommandResult:
                 message = f"the {kind} {name} reads the stream {stream.qualified_name}"
                 raise BindError(message, hint=f"DROP {kind.upper()} first", sqlstate="2BP01")
         files = catalog.streams.files(stream.table_id, 0, catalog.streams.end(stream.table_id))
-        table = fed_table(stream, catalog)
+        table = followed_table(stream, catalog)
         catalog.drop_table(stream)
     session.streams.readers.leave(stream.table_id)
-    remove_let_go(files, table, catalog)
+    remove_dropped_files(files, table, catalog)
     if stream.stream is not None and KINDS[stream.stream.kind].is_spooled:
         catalog.trash.discard(stream.location or "")
     return NOTHING
+
+
+def kafka_source(source: StreamSource, session: EngineSession) -> StreamSource:
+    """Return the source of a stream, with start offsets in place of the current end or of a time.
+
+    Only these cause requests to the brokers. Raise NotAllowedError for a connection or path that the session may not
+    use.
+    """
+    session.restrictions.check_connection(f"a stream FROM {source.kind}")
+    for path in paths_in(source.options):
+        session.restrictions.check_path(path)
+    admin_client(source.options)
+    options = dict(source.options)
+    options[ZONE] = arrow_zone(zone_name(options.get(ZONE) or session.conf.value(TIME_ZONE)))
+    if (start := _start(source.options)) is not None:
+        options.pop(START_TIME, None)
+        options[START] = json.dumps({str(partition): offset for partition, offset in sorted(start.items())})
+    return replace(source, options=tuple(options.items()))
+
+
+def _start(options: Options) -> dict[int, int] | None:
+    """Return the start offsets of a stream, or None if the brokers are not needed to know them."""
+    values, given = dict(options), start_offsets(options)
+    milliseconds = whole_number(values.get(START_TIME, ""))
+    if START_TIME in values and START in values:
+        raise BindError(f"{START} and {START_TIME} of one stream", sqlstate="22023")
+    if milliseconds is not None:
+        topic = Topic(options)
+        return topic.since(range(topic.num_partitions()), milliseconds)
+    if values.get(START, "").lower() == LATEST:
+        topic = Topic(options)
+        return topic.ends(range(topic.num_partitions()))
+    if given is None or END_OFFSET not in given.values():
+        return None
+    ends = Topic(options).ends(partition for partition, offset in given.items() if offset == END_OFFSET)
+    return given | ends
+
+
+def kafka_format(
+    given: StorageFormat | None,
+    properties: tuple[tuple[str, str], ...],
+    schema: Schema,
+    session: EngineSession,
+) -> StorageFormat:
+    """Return the format of a stream's values.
+
+    By default a single column of text or bytes is the value itself, and other columns are fields of a JSON object.
+    """
+    for name in RECORD_COLUMNS.names:
+        if name in schema.names:
+            raise BindError(f'"{name}" is a column that each stream FROM KAFKA has', sqlstate="42701")
+    if given is None and text_or_bytes(schema):
+        return StorageFormat(RAW)
+    storage = epoch_format(given or StorageFormat("json"), properties, session)
+    check_values(storage.name, schema, storage.properties)
+    return storage
+
+
+def feed_stream(stream: Table, table: Table, catalog: Catalog) -> None:
+    """Feed a stream with the rows that writes append to a table, in the transaction that creates the stream.
+
+    With the option `history` the current rows of the table come first. Raise UnsupportedError for a table whose rows
+    are not committed by transactions of the catalog.
+    """
+    check_target(table, "the table of a stream")
+    become_targets([table], catalog)
+    catalog.streams.add_feed(stream.table_id, table.table_id)
+    if stream.stream is not None and dict(stream.stream.options).get(HISTORY) == "true":
+        feed = TableFeed(table, catalog)
+        try:
+            feed.add(stream, table_files(table, catalog))
+        except BaseException:
+            feed.take_back()
+            raise
+
+
+_warm_up_begun = threading.Event()
+
+
+def warm_up() -> None:
+    """Load the compiled code that makes blocks in a thread, once per process."""
+    if not _warm_up_begun.is_set():
+        _warm_up_begun.set()
+        threading.Thread(target=load_compiled, name="warm up").start()
+
+
+def load_compiled() -> None:
+    """Encode rows of the common types, in this thread.
+
+    The arrays are not made of Python values, since Arrow imports pandas for that.
+    """
+    import pyarrow as pa
+
+    from sharkpy.columnar.block import encode_block
+    from sharkpy.values.types import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, Field, Schema, to_arrow
+
+    types = {"a": BIGINT, "b": DOUBLE, "c": STRING, "d": TIMESTAMP, "e": INT}
+    values = struct.pack("=8q", 3, 1, 4, 1, 5, 9, 2, 6)
+    numbers = pa.Array.from_buffers(pa.int64(), 8, [None, pa.py_buffer(values)])
+    columns = {name: numbers.cast(to_arrow(dtype)) for name, dtype in types.items()}
+    encode_block(pa.table(columns), Schema(tuple(Field(name, dtype) for name, dtype in types.items())))

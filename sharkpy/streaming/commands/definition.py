@@ -1,28 +1,34 @@
-"""Definition of a continuous query, from a statement and its session."""
+"""Definition of a continuous query, from a statement and its session: streams, settings, user, and start position."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import TableExistsError, UnsupportedError
+from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.settings import USER, Conf, is_guarded
 from sharkpy.base.users import user_name
 from sharkpy.catalog.catalog import Catalog
-from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
+from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, Position, QueryState
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.catalog.stream_kinds import TO_KAFKA, sink_kind
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.restrictions import SCRIPT
+from sharkpy.plan.commands import History, StartFrom
 from sharkpy.plan.logical import LogicalPlan, Scan, Step
 from sharkpy.plan.row_steps import Script
 from sharkpy.sql.binder import bind_epoch, bind_state
 from sharkpy.sql.context import StatementClock
 from sharkpy.sql.incremental.row_wise import expressions_of, varying_function
 from sharkpy.sql.statements.bind_epoch import EpochTables
-from sharkpy.streaming.history import bind_history_epoch
-from sharkpy.streaming.late_rows import known_late_rows
+from sharkpy.streaming.epoch_tables import late_rows_of
 from sharkpy.streaming.scheduler import StreamSession
+from sharkpy.streaming.table_before_stream import bind_history_epoch, check_place
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
 
 _OF_STATEMENTS = ("shark.query.timeout", "shark.pool")
 """Settings of a session that do not affect the meaning of a query."""
@@ -92,7 +98,7 @@ def check_epochs(query: ContinuousQuery, rows: Table, owner: Table, session: Eng
     Raise UnsupportedError if an epoch could not be computed again with the same result.
     """
     catalog, clock = session.catalog.for_session(), StatementClock()
-    late_rows = known_late_rows(query, catalog.current_tables(query.named_tables))
+    late_rows = late_rows_of(query, catalog.current_tables(query.named_tables))
     tables = EpochTables(rows, owner, late_rows=late_rows)
     bind_epoch(query.text, tables, catalog, session.conf, query.database, clock)
     if rows.gives and owner.is_continuous_sink and sink_kind(owner) is TO_KAFKA:
@@ -113,3 +119,66 @@ def _check_repeatable(query: ContinuousQuery, state: Table, catalog: Catalog, co
     added = bind_state(query.text, state, catalog, conf, query.database).stored_delta
     if (name := varying_function(expressions_of(added))) is not None:
         raise UnsupportedError(f"{what} keeps values of {name}", hint="compute it of what is grouped, or leave it out")
+
+
+def with_start_offsets(query: ContinuousQuery, start: StartFrom, session: StreamSession) -> ContinuousQuery:
+    """Return the query with the offsets of START FROM, which are looked up now and stay the same.
+
+    Raise UnsupportedError for a time if a stream does not know when its items arrived. Raise BindError if it is unclear
+    which position of the stream the rows of the table before it reach.
+    """
+    if start.history is not None:
+        return _behind_table(query, start, start.history, session)
+    offsets = _offsets(start, query.streams, session)
+    return dataclasses.replace(query, offsets=offsets, start=offsets, start_words=start.words)
+
+
+def _behind_table(
+    query: ContinuousQuery, start: StartFrom, history: History, session: StreamSession
+) -> ContinuousQuery:
+    table, stream = history.table, history.stream
+    if table.kind in TEMPORARY_KINDS:
+        raise UnsupportedError(f"START FROM TABLE {table.name}, which is temporary")
+    if stream.table_id not in query.streams:
+        message = f"START FROM TABLE … THEN STREAM {stream.qualified_name}, which the query does not read"
+        raise BindError(message, sqlstate="42809")
+    source = session.catalog.source_of(stream)
+    if source is not None and source.has_state:
+        message = f"START FROM TABLE … THEN STREAM {stream.qualified_name}, which is of a table with state,"
+        hint = "CREATE STREAM … FROM TABLE … WITH HISTORY has the rows that are there already"
+        raise UnsupportedError(message, hint=hint)
+    offsets: Offsets = ()
+    if history.then is None:
+        check_place(table, stream, session.catalog)
+    else:
+        offsets = ((stream.table_id, _position(history.then, stream, session)),)
+    return dataclasses.replace(
+        query, start=offsets, start_words=start.words, history=table.table_id, continued=stream.table_id
+    )
+
+
+def _offsets(start: StartFrom, streams: Sequence[str], session: StreamSession) -> Offsets:
+    """Return the start offsets of streams, by id, or () for the first items of all streams."""
+    if start.is_earliest:
+        return ()
+    found = []
+    for stream in streams:
+        table = session.catalog.current_table(stream)
+        assert table is not None  # the statement was bound over it
+        found.append((stream, _position(start, table, session)))
+    return tuple(found)
+
+
+def _position(start: StartFrom, stream: Table, session: StreamSession) -> Position:
+    reader = session.streams.readers.of(stream)
+    end = reader.look()
+    if start.is_earliest:
+        return reader.first()
+    if start.moment_ms is None:
+        return end
+    since = reader.since(start.moment_ms)
+    if since is None:
+        kind = "" if stream.stream is None else f" FROM {stream.stream.kind}"
+        message = f"START FROM TIMESTAMP with {stream.qualified_name}, a stream{kind},"
+        raise UnsupportedError(message, hint="START FROM EARLIEST or LATEST")
+    return since

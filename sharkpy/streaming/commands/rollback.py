@@ -1,18 +1,40 @@
-"""ROLLBACK CONTINUOUS TABLE, or INSERT with state."""
+"""ROLLBACK CONTINUOUS TABLE, or INSERT with state. In a table with Hive partitions it restores the changed ones."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.epoch_store import RetainedEpoch
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.table_folders import drops_folder
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
-from sharkpy.execution.commands.writes.staged_write import StagedWrite, folder_at
-from sharkpy.execution.commands.writes.table_files import TableFiles
+from sharkpy.execution.commands.writes.staged_write import (
+    QuietWrite,
+    StagedWrite,
+    discard_staging,
+    folder_at,
+    reporting_dropped_table,
+    table_staging,
+)
+from sharkpy.execution.commands.writes.table_feed import TableFeed
+from sharkpy.execution.commands.writes.table_files import TableFiles, load_new_blocks
 from sharkpy.plan.commands import RollbackContinuous
-from sharkpy.streaming.commands.control_continuous import check_own_rows, query_of, table_of_rows
-from sharkpy.streaming.partition_rollback import PartitionRollback
+from sharkpy.sources.folders.table_folder import sync_all
+from sharkpy.streaming.commands.control_continuous import check_rereadable, query_of, table_of_rows
 from sharkpy.streaming.scheduler import StreamSession
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.epoch_store import RetainedEpoch
+    from sharkpy.catalog.hive_partition import HivePartition
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.table_store import PartitionChanges
+    from sharkpy.execution.engine_session import EngineSession
+    from sharkpy.sources.folders.generations import Placed
 
 
 def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> CommandResult:
@@ -23,7 +45,7 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
     """
     table, streams = command.table, session.streams
     query = query_of(table, session)
-    check_own_rows(query, table, "ROLLBACK")
+    check_rereadable(query, table, "ROLLBACK")
     if table.gives and query.state is QueryState.RUNNING:
         hint = f"PAUSE it, and take the rows of the epochs behind {command.to} out of its targets: they come again"
         message = f"{table.qualified_name} runs: ROLLBACK of a continuous insert leaves its targets as they are"
@@ -46,3 +68,104 @@ def _rows_of(table: Table, to: RetainedEpoch, session: StreamSession) -> StagedW
         write.discard()
         raise
     return write
+
+
+@dataclass(slots=True)
+class PartitionRollback(QuietWrite):
+    """Write that restores the Hive partitions of a continuous table to an epoch.
+
+    1. A partition that was written since the epoch gets a new generation, which hides the others. It consists of second
+       names of the files that the partition had in the epoch.
+    2. A partition that is newer than the epoch is dropped. Unchanged partitions cost nothing.
+    3. All changes take effect with the commit of the catalog.
+    """
+
+    table: Table
+    to: RetainedEpoch
+    staging: str
+    session: EngineSession
+    staged: dict[int, int] = field(default_factory=dict)
+    """Last generation in the epoch, by id, of each Hive partition whose files have second names in `staging`."""
+    placed: dict[str, Placed] = field(default_factory=dict)
+    """New generation of each Hive partition, by name."""
+    feed: TableFeed | None = None
+
+    @classmethod
+    def begin(cls, table: Table, to: RetainedEpoch, session: EngineSession) -> PartitionRollback:
+        write = cls(table, to, table_staging(table, table.location or "", session), session)
+        try:
+            write._stage(*write._changed(session.catalog.partitions(table)))
+        except BaseException:
+            write.discard()
+            raise
+        return write
+
+    def prepare(self) -> None:
+        with reporting_dropped_table(self.table, self.session):
+            folder_at(self.table.location or "", self.session).sync_staged(self.staging)
+
+    def place(self) -> None:
+        catalog = self.session.catalog
+        feed = self.feed = TableFeed(self.table, catalog)
+        with catalog.partition_changes(self.table) as changes:
+            changed, undone = self._changed(changes.known.values())
+            feed.is_rewritten = feed.is_wanted and bool(changed)
+            kept = [one for one in changed if undone[one.partition_id] is not None]
+            # Another process may have written an epoch since they were staged. Now no process can.
+            for folder in self._stage(kept, undone):
+                folder_at(self.table.location or "", self.session).sync_staged(folder)
+            catalog.unfinished.note_partitions(self.table.table_id, (one.folder(self.table) for one in kept))
+            for one in kept:
+                self._place(one, changes)
+            self._drop([one for one in changed if undone[one.partition_id] is None], changes)
+            feed.end()
+            sync_all((one.location for one in self.placed.values()), catalog.access_id)
+
+    def take_back(self) -> None:
+        if self.feed is not None:
+            self.feed.take_back()
+        for one in self.placed.values():
+            folder_at(one.location, self.session).take_back(one)
+
+    def clean(self) -> None:
+        hidden = {one.location: one.number for one in self.placed.values()}
+        self.session.table_cache.hidden.note(self.table.location or "", hidden)
+        self.session.catalog.collect_garbage()
+        load_new_blocks(self.table, self.session, list(self.placed))
+
+    def discard(self) -> None:
+        discard_staging(self.staging, self.session)
+
+    def _stage(self, changed: Iterable[HivePartition], undone: dict[int, int | None]) -> list[str]:
+        """Give the files of the epoch second names, if they have none yet. Return the folders of the second names."""
+        folders, home = [], folder_at(self.table.location or "", self.session)
+        with self.session.catalog.readers.reading(self.table.location or ""):
+            for one in changed:
+                newest = undone[one.partition_id]
+                if newest is None or self.staged.get(one.partition_id) == newest:
+                    continue
+                self.staged[one.partition_id] = newest
+                folder = home.staged_subfolder(self.staging, self._staged_name(one))
+                folder_at(one.folder(self.table), self.session).second_names(newest, folder)
+                folders.append(folder)
+        return folders
+
+    def _staged_name(self, one: HivePartition) -> str:
+        return f"{one.partition_id}-{self.staged[one.partition_id]}"
+
+    def _changed(self, known: Iterable[HivePartition]) -> tuple[list[HivePartition], dict[int, int | None]]:
+        """Return the Hive partitions that changed after the epoch, and their last generations in the epoch by id."""
+        undone = self.session.catalog.streams.epochs.undone(self.table.continuous, self.to.number)
+        return [one for one in known if one.partition_id in undone], undone
+
+    def _place(self, one: HivePartition, changes: PartitionChanges) -> None:
+        staged = uri.join(self.staging, self._staged_name(one))
+        placed = folder_at(one.folder(self.table), self.session).place_after(staged, one.newest, True)
+        self.placed[one.name] = placed
+        changes.alter(one, replace(one, newest=placed.number))
+
+    def _drop(self, gone: list[HivePartition], changes: PartitionChanges) -> None:
+        warehouse = self.session.catalog.warehouse_dir
+        owned = [one for one in gone if drops_folder(one, self.table, warehouse)]
+        changes.drop(owned, with_data=True)
+        changes.drop([one for one in gone if one.name in changes.known], with_data=False)

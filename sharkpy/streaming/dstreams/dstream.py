@@ -18,8 +18,8 @@ from sharkpy.plan.expr import Call, Literal, conjunction
 from sharkpy.plan.logical import Filter, LogicalPlan
 from sharkpy.sql.expressions.coercion import key_value
 from sharkpy.sql.incremental.watermarks import has_watermark
-from sharkpy.streaming.dstreams import row_functions
-from sharkpy.streaming.dstreams.program_query import ProgramQuery, drop_kept, named
+from sharkpy.streaming.dstreams import program_query
+from sharkpy.streaming.dstreams.program_query import ProgramQuery, drop_stored_functions, named
 from sharkpy.udf.user.declare import Declared
 from sharkpy.values.types import BOOLEAN, DataType, Field, Schema, StructType
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.ml.models.estimator import Estimator
     from sharkpy.plan.expr import PythonValue
+    from sharkpy.streaming.dstreams.handles import ContinuousTable
     from sharkpy.streaming.dstreams.keyed_dstream import Item, KeyedDStream, Windows
-    from sharkpy.streaming.handles import ContinuousTable
     from sharkpy.streaming.scheduler import StreamSession
-    from sharkpy.streaming.sinks.programs import BatchFunction
+    from sharkpy.streaming.sinks.program_sink import BatchFunction
     from sharkpy.udf.user.declare import Returns
 
 Moment = str | datetime.datetime
@@ -105,7 +105,7 @@ class DStream:
         """Keep the rows for which a function, or a condition in SQL, is true."""
         if isinstance(f, str):
             return self.where(f)
-        call, functions = self._call(row_functions.predicate(f, self.schema))
+        call, functions = self._call(program_query.predicate(f, self.schema))
         return self._of(f"SELECT * FROM {self._from()} WHERE {call}", functions)
 
     def map_rows(self, f: Callable[[Row], Any], returns: Returns = None) -> DStream:
@@ -114,12 +114,12 @@ class DStream:
         `returns` declares the columns: `"word string, n int"`, a dict, or the type of one column. The default is f's
         annotation.
         """
-        call, functions = self._call(row_functions.each_row(f, self.schema, returns))
+        call, functions = self._call(program_query.each_row(f, self.schema, returns))
         return self._of(f"SELECT {call} FROM {self._from()}", functions)
 
     def flat_map(self, f: Callable[[Row], Any], returns: Returns = None) -> DStream:
         """Replace each row by all rows that f(row) returns or yields. `returns` is as in `map_rows`."""
-        call, functions = self._call(row_functions.many_rows(f, self.schema, returns))
+        call, functions = self._call(program_query.many_rows(f, self.schema, returns))
         return self._of(f"SELECT {call} FROM {self._from()}", functions)
 
     def map_batches(self, f: Callable[[pa.RecordBatch], Any], returns: Returns) -> DStream:
@@ -128,8 +128,8 @@ class DStream:
         The result is a batch, a table, or a dict of arrays, with as many rows. `returns` declares the columns, as in
         `map_rows`.
         """
-        made = row_functions.each_batch(f, self.schema, returns)
-        names = row_functions.columns_of(f, returns).names
+        made = program_query.each_batch(f, self.schema, returns)
+        names = program_query.columns_of(f, returns).names
         call, functions = self._call(made)
         items = ", ".join(f"made.{quoted(name)}" for name in names)
         return self._of(f"SELECT {items} FROM (SELECT {call} AS made FROM {self._from()}) t", functions)
@@ -335,7 +335,7 @@ class DStream:
 
         Raise BindError 42809 for an existing sink with another EMIT mode than `given`, APPEND or UPDATE.
         """
-        from sharkpy.streaming.handles import ContinuousTable
+        from sharkpy.streaming.dstreams.handles import ContinuousTable
 
         session = self._session
         database, short = qualified(name, session.current_database)
@@ -349,7 +349,7 @@ class DStream:
                 except BaseException:
                     # An existing table needs the functions, even if its first epoch has failed.
                     if session.catalog.find_table(database, short) is None:
-                        drop_kept(database, short, session.catalog)
+                        drop_stored_functions(database, short, session.catalog)
                     raise
             else:
                 if given is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sharkpy.base.errors import BindError
-from sharkpy.streaming.dstreams import row_functions
+from sharkpy.streaming.dstreams import program_query
 from sharkpy.streaming.dstreams.dstream import DStream, quoted, text_literal
 from sharkpy.streaming.dstreams.program_query import named
 from sharkpy.udf.user.declare import Declared, Options
@@ -124,7 +124,7 @@ class KeyedDStream:
             raise BindError(f"timeout_by is one of {', '.join(get_args(TimeoutBy))}, and not {timeout_by!r}")
         is_by_clock = timeout is not None and timeout_by == "clock"
         options = Options(None, returns, "row", "call", state=state, timeout=timeout)
-        function = row_functions.state_update(update, schema, initial, finish, options, is_by_clock=is_by_clock)
+        function = program_query.state_update(update, schema, initial, finish, options, is_by_clock=is_by_clock)
         args = [*(["current_timestamp()"] if is_by_clock else []), *map(quoted, given)]
         return self._called(function, args, name)
 
@@ -190,7 +190,7 @@ class KeyedDStream:
 
     def reduced(self, f: Callable[[Any, Any], Any], column: str, name: str | None, clause: str = "") -> DStream:
         found = self.stream.column(column)
-        function = row_functions.reduction(f, found.dtype)
+        function = program_query.reduction(f, found.dtype)
         return self._called(function, [quoted(found.name)], name or found.name, clause)
 
     def _called(self, function: Declared, args: Sequence[str], name: str, clause: str = "") -> DStream:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sharkpy.ml.models.estimator import Estimator
     from sharkpy.streaming.dstreams.dstream import DStream
-    from sharkpy.streaming.handles import ContinuousTable
+    from sharkpy.streaming.dstreams.handles import ContinuousTable
     from sharkpy.streaming.scheduler import StreamSession
 
 TRAINING = "__training"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.statement import Statement
     from sharkpy.plan.commands import CreateContinuousSink
     from sharkpy.streaming.scheduler import StreamSession
-    from sharkpy.streaming.sinks.programs import Programs
+    from sharkpy.streaming.sinks.program_sink import Programs
     from sharkpy.streaming.sinks.sink import Sink, SinkEpoch
 
 
@@ -108,7 +108,7 @@ class FolderSink:
 
     table: Table
 
-    def look_after(self, last: int) -> None:
+    def catch_up(self, last: int) -> None:
         """Show files that a process left hidden when it was killed after its commit."""
         show_epochs(self.table, last)
 

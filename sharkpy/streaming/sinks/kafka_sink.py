@@ -16,9 +16,9 @@ from sharkpy.execution.commands.writes.staged_write import QuietWrite
 from sharkpy.sources.kafka.encode import VALUE, RecordEncoder, check_value_format, value_columns
 from sharkpy.sources.kafka.producer import CommitMark, MarkedProducer
 from sharkpy.sources.kafka.records import text_or_bytes
-from sharkpy.streaming import steps
+from sharkpy.streaming import kill_points
 from sharkpy.streaming.sinks.sink import SinkType, rows_of
-from sharkpy.streaming.sources.rate import arrow_zone
+from sharkpy.streaming.sources.rate_reader import arrow_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ class KafkaSink:
         self._producer: MarkedProducer | None = None
         self._mark: CommitMark | None = None
 
-    def look_after(self, last: int) -> None:  # noqa: ARG002  the broker knows what counts
+    def catch_up(self, last: int) -> None:  # noqa: ARG002  the broker knows what counts
         """Drop a producer that was cut off from its broker."""
         producer = self._producer
         if producer is not None and producer.was_cut_off():
@@ -90,7 +90,7 @@ class KafkaSink:
         self._mark = mark
 
     def _opened(self) -> MarkedProducer:
-        self.look_after(0)
+        self.catch_up(0)
         if self._producer is None:
             producer = MarkedProducer(_options(self._table), f"sharkpy-{self._table.continuous}")
             self._mark = producer.take_over()
@@ -126,7 +126,7 @@ class KafkaWrite(QuietWrite):
         if not self.is_open:
             return
         self.producer.flush()
-        steps.done(steps.FLUSHED)
+        kill_points.reached(kill_points.FLUSHED)
         mark = CommitMark(self.epoch.number, self.epoch.mark)
         # If this fails, the next producer learns whether the transaction counts.
         self.is_open = False
@@ -136,7 +136,7 @@ class KafkaWrite(QuietWrite):
             self.sink.close()
             raise
         self.sink.note(mark)
-        steps.done(steps.SENT)
+        kill_points.reached(kill_points.SENT)
 
     def discard(self) -> None:
         """Abort a transaction that was not committed, if the brokers answer. Otherwise the next producer aborts it."""

@@ -81,7 +81,7 @@ class RemoteFolderWrite(QuietWrite):
 
     def clean(self) -> None:
         if self.is_noted:
-            show_noted(self.epoch.table, self.epoch.session.catalog)
+            show_recorded_files(self.epoch.table, self.epoch.session.catalog)
 
     def discard(self) -> None:
         if self.is_done:
@@ -104,9 +104,9 @@ class RemoteFolderSink:
     session: EngineSession
     is_swept: bool = False
 
-    def look_after(self, last: int) -> None:  # noqa: ARG002  the catalog tells what counts
+    def catch_up(self, last: int) -> None:  # noqa: ARG002  the catalog tells what counts
         """Show files that a process left hidden when it was killed after its commit."""
-        show_noted(self.table, self.session.catalog)
+        show_recorded_files(self.table, self.session.catalog)
 
     def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None:  # noqa: ARG002  nothing can be seen before its commit
         return None
@@ -121,7 +121,7 @@ class RemoteFolderSink:
         pass
 
 
-def show_noted(table: Table, catalog: Catalog) -> None:
+def show_recorded_files(table: Table, catalog: Catalog) -> None:
     """Move the files that the catalog has recorded for a sink's committed epochs to their names in its folder."""
     noted = catalog.streams.files(table.table_id, 0, _ALL)
     if not noted:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.plan.commands import CreateContinuousSink, Insert, StateInserts
     from sharkpy.streaming.scheduler import StreamSession
-    from sharkpy.streaming.sinks.programs import Programs
+    from sharkpy.streaming.sinks.program_sink import Programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class SinkWrite(StagedWrite, Protocol):
 class Sink(Protocol):
     """Destination of one continuous sink, for the runner of its epochs. One thread at a time calls it.
 
-    1. `look_after` is called at each look at the streams. It completes the work that is left for committed epochs, up
+    1. `catch_up` is called at each look at the streams. It completes the work that is left for committed epochs, up
        to `last`.
     2. `written` returns the mark of the epoch after the query's last one if the sink already has it, since a process
        was killed before the catalog's commit. Such an epoch counts, and is not written again. It returns None if the
@@ -77,7 +77,7 @@ class Sink(Protocol):
     4. `close` releases all resources. It may be called during an epoch, which then fails.
     """
 
-    def look_after(self, last: int) -> None: ...
+    def catch_up(self, last: int) -> None: ...
 
     def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None: ...
 
@@ -113,12 +113,12 @@ def write_epoch(sink: Sink, epoch: SinkEpoch) -> None:
         _write(epoch, sink.begin)
 
 
-def count_epoch(epoch: SinkEpoch) -> None:
+def commit_written_epoch(epoch: SinkEpoch) -> None:
     """Commit an epoch that the sink already has.
 
     Its additions to a state are computed again. Its bad records are found again, since they are not in a table yet.
     """
-    _write(epoch, _Unwritten if epoch.bad_rows is not None else None)
+    _write(epoch, _DroppedRows if epoch.bad_rows is not None else None)
 
 
 def rows_of(epoch: SinkEpoch, statement: Statement) -> Iterator[pa.RecordBatch]:
@@ -153,7 +153,7 @@ def _write(epoch: SinkEpoch, begin: Callable[[SinkEpoch], SinkWrite] | None) -> 
 
 
 @dataclass(slots=True)
-class _Unwritten(QuietWrite):
+class _DroppedRows(QuietWrite):
     """Write of rows that the sink already has: they are computed and dropped."""
 
     epoch: SinkEpoch

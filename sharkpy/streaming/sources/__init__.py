@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, PROGRAM, RATE, SOCKET, TABLE, has_spans
-from sharkpy.streaming.sources.closed_spans import ClosedSpans
-from sharkpy.streaming.sources.folder import FolderReader
+from sharkpy.streaming.sources.closed_windows import ClosedSpans
+from sharkpy.streaming.sources.folder_reader import FolderReader
 from sharkpy.streaming.sources.kafka_reader import KafkaReader
-from sharkpy.streaming.sources.rate import RateReader
+from sharkpy.streaming.sources.rate_reader import RateReader
 from sharkpy.streaming.sources.remote_finder import RemoteLooks
 from sharkpy.streaming.sources.socket_reader import SocketReader
 from sharkpy.streaming.sources.spool import SpoolReader
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
     from sharkpy.streaming.sources.folder_events import FolderEvents
-    from sharkpy.streaming.sources.source_reader import SourceReader
+    from sharkpy.streaming.sources.interfaces import SourceReader
 
 
 def _reader_of_table(stream: Table, catalog: Catalog, _: FolderEvents) -> SourceReader:

@@ -1,19 +1,105 @@
-"""Watches on folders: a reader that hears the names of new files need not list the folder.
+"""Watches on folders, by Linux's inotify(7): a reader that hears the names of new files need not list the folder.
 
-Only Linux reports changes, and a network file system does not report changes by other machines.
+A network file system does not report changes by other machines.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
+import struct
 import threading
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 
-from sharkpy.streaming.sources import inotify
-from sharkpy.streaming.sources.inotify import Inotify
+CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
+DELETE_SELF, MOVE_SELF, UNMOUNT, OVERFLOW, IGNORED = 0x400, 0x800, 0x2000, 0x4000, 0x8000
+IS_FOLDER = 0x40000000
+"""Kinds of events.
 
-_COMES = inotify.CLOSE_WRITE | inotify.MOVED_TO | inotify.CREATE
-_ENDS = inotify.DELETE_SELF | inotify.MOVE_SELF | inotify.UNMOUNT | inotify.IGNORED
+These are: a file closed after writing, names that appear or disappear, the end of a watched folder, lost events, a
+folder that is no longer watched. IS_FOLDER is added to another kind if the name is the name of a folder.
+"""
+_ONLY_FOLDERS = 0x01000000
+_WANTED = CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | DELETE_SELF | MOVE_SELF | _ONLY_FOLDERS
+
+_HEAD = struct.Struct("iIII")
+"""Head of an event: number of the watched folder, kinds, a cookie, and the length of the name that follows."""
+_READ_BYTES = 1 << 16
+_LARGEST_EVENT = _HEAD.size + 256
+_MOST_READS = 64
+
+Event = tuple[int, int, str]
+"""Number of a watched folder, kinds of the event, and the name of the file or folder in it."""
+
+
+class Inotify:
+    """Descriptor of watched folders. Each has a number, which is not used again. One thread at a time calls it."""
+
+    def __init__(self, library: ctypes.CDLL, file: int) -> None:
+        self._library = library
+        self.file = file
+
+    @classmethod
+    def begin(cls) -> Inotify | None:
+        """Open a descriptor, which child processes do not inherit. Return None if the system has none."""
+        library = _library()
+        file = -1 if library is None else int(library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        return None if library is None or file < 0 else cls(library, file)
+
+    def add(self, path: str) -> int:
+        """Watch a folder, and return its number, which is negative if the system refuses.
+
+        A folder that is watched already has the same number.
+        """
+        return int(self._library.inotify_add_watch(self.file, os.fsencode(path), _WANTED))
+
+    def remove(self, number: int) -> None:
+        self._library.inotify_rm_watch(self.file, number)
+
+    def events(self) -> Iterator[Event]:
+        """Yield the events up to now, in their order.
+
+        If there are more than one call reads, the last one is OVERFLOW. So the call ends even if events keep arriving.
+        """
+        for _ in range(_MOST_READS):
+            try:
+                data = os.read(self.file, _READ_BYTES)
+            except BlockingIOError:
+                return
+            yield from _events(data)
+            # A read returns as many events as fit.
+            if len(data) <= _READ_BYTES - _LARGEST_EVENT:
+                return
+        yield -1, OVERFLOW, ""
+
+    def close(self) -> None:
+        os.close(self.file)
+
+
+def _events(data: bytes) -> Iterator[Event]:
+    place = 0
+    while place < len(data):
+        number, kinds, _, length = _HEAD.unpack_from(data, place)
+        place += _HEAD.size + length
+        yield number, kinds, os.fsdecode(data[place - length : place].rstrip(b"\0"))
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    try:
+        library = ctypes.CDLL(None)
+        library.inotify_init1.argtypes = (ctypes.c_int,)
+        library.inotify_add_watch.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32)
+        library.inotify_rm_watch.argtypes = (ctypes.c_int, ctypes.c_int)
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+_COMES = CLOSE_WRITE | MOVED_TO | CREATE
+_ENDS = DELETE_SELF | MOVE_SELF | UNMOUNT | IGNORED
 _MOST_NAMES = 10_000
 """Maximum number of names that wait to be taken. If there are more, all are dropped."""
 _MOST_FOLDERS = 1_000
@@ -21,7 +107,7 @@ _MOST_FOLDERS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class FolderChanges:
     """Changes that a watch has heard.
 
     `names`: paths, relative to its first folder, of files that are new or were closed after a write. `folders`: the
@@ -32,8 +118,8 @@ class Changes:
     folders: frozenset[str] = frozenset()
     is_lost: bool = False
 
-    def __or__(self, other: Changes) -> Changes:
-        return Changes(self.names | other.names, self.folders | other.folders, self.is_lost or other.is_lost)
+    def __or__(self, other: FolderChanges) -> FolderChanges:
+        return FolderChanges(self.names | other.names, self.folders | other.folders, self.is_lost or other.is_lost)
 
 
 class FolderWatch:
@@ -43,12 +129,12 @@ class FolderWatch:
     2. A new or removed subfolder counts as a lost change, since only a listing tells which folders exist.
     """
 
-    def __init__(self, events: FolderEvents, owner: str, is_left_alone: Callable[[str], bool]) -> None:
+    def __init__(self, events: FolderEvents, owner: str, is_ignored: Callable[[str], bool]) -> None:
         self.owner = owner
         self.tells = False
         """True if the watch reports all new files, as far as its owner knows. The owner sets this."""
         self._events = events
-        self._is_left_alone = is_left_alone
+        self._is_ignored = is_ignored
         self._numbers: dict[str, int] = {}
         """Numbers of the folders by their paths."""
         self._names: set[str] = set()
@@ -84,11 +170,11 @@ class FolderWatch:
                 self._events.leave(self, path, self._numbers.pop(path))
             return self._is_open and len(self._numbers) == len(paths)
 
-    def take(self) -> Changes:
+    def take(self) -> FolderChanges:
         """Return the changes since the last call."""
         self._events.hear()
         with self._events.lock:
-            found = Changes(frozenset(self._names), frozenset(self._folders), self._is_lost or not self._is_open)
+            found = FolderChanges(frozenset(self._names), frozenset(self._folders), self._is_lost or not self._is_open)
             self._names.clear()
             self._folders.clear()
             self._is_lost = False
@@ -107,13 +193,13 @@ class FolderWatch:
     def note(self, path: str, prefix: str, kinds: int, name: str) -> bool:
         """Record an event in a folder. Return True if it is news."""
         self._folders.add(path)
-        if kinds & inotify.IGNORED:
+        if kinds & IGNORED:
             self._numbers.pop(path, None)
         if kinds & _ENDS:
             return self.lose()
-        if self._is_left_alone(name):
+        if self._is_ignored(name):
             return False
-        if kinds & inotify.IS_FOLDER or len(self._names) >= _MOST_NAMES:
+        if kinds & IS_FOLDER or len(self._names) >= _MOST_NAMES:
             return self.lose()
         if kinds & _COMES and not self._is_lost:
             self._names.add(prefix + name)
@@ -156,10 +242,10 @@ class FolderEvents:
         known = self._inotify
         return () if known is None else (known.file,)
 
-    def watch(self, owner: str, is_left_alone: Callable[[str], bool]) -> FolderWatch | None:
+    def watch(self, owner: str, is_ignored: Callable[[str], bool]) -> FolderWatch | None:
         """Begin a watch without folders, in place of the owner's earlier one.
 
-        Return None if the system reports no changes. Files and folders with names for which `is_left_alone` is true are
+        Return None if the system reports no changes. Files and folders with names for which `is_ignored` is true are
         not news.
         """
         with self.lock:
@@ -169,7 +255,7 @@ class FolderEvents:
                 return None
             if owner in self._watches:
                 self.end(self._watches[owner])
-            made = self._watches[owner] = FolderWatch(self, owner, is_left_alone)
+            made = self._watches[owner] = FolderWatch(self, owner, is_ignored)
             return made
 
     def tells(self, owner: str) -> bool:
@@ -209,12 +295,12 @@ class FolderEvents:
         if self._inotify is None:
             return
         for number, kinds, name in self._inotify.events():
-            if kinds & inotify.OVERFLOW:
+            if kinds & OVERFLOW:
                 yield from (watch for watch in self._watches.values() if watch.lose())
             for watch, path, prefix in self._places.get(number, ()):
                 if watch.note(path, prefix, kinds, name):
                     yield watch
-            if kinds & inotify.IGNORED:
+            if kinds & IGNORED:
                 self._places.pop(number, None)
 
     # For watches, under the lock

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import math
 import os
+import signal
 import stat
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -13,9 +16,8 @@ from sharkpy.base.errors import SourceError
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.layout import DataFile
-from sharkpy.streaming.sources.folder_events import Changes, FolderWatch
-from sharkpy.streaming.sources.found_files import Found, LookFigures, is_left_alone
-from sharkpy.streaming.sources.open_writers import has_writer
+from sharkpy.streaming.sources.folder_events import FolderChanges, FolderWatch
+from sharkpy.streaming.sources.interfaces import FoundFile, LookFigures, is_ignored
 
 _SETTLE_NS = 1_000_000_000
 _WRITTEN_SECONDS = 0.1
@@ -72,7 +74,7 @@ class FolderFinder:
     def has_news(self) -> bool:
         return self._watch is not None and self._watch.has_news()
 
-    def find(self, known: Container[str], now: float, *, is_thorough: bool) -> list[Found]:
+    def find(self, known: Container[str], now: float, *, is_thorough: bool) -> list[FoundFile]:
         self._known = known
         names = self._heard()
         lacks_watch = self._watch is None and not is_thorough and now >= self._watch_due
@@ -124,14 +126,14 @@ class FolderFinder:
         self._folders = now
         return heard.names | self._waiting
 
-    def _named(self, names: Iterable[str]) -> list[Found]:
+    def _named(self, names: Iterable[str]) -> list[FoundFile]:
         """Return the files with these names that exist."""
         return [one for name in names if (one := self._found(f"{self._folder}/{name}", name)) is not None]
 
-    def _taken(self) -> Changes:
+    def _taken(self) -> FolderChanges:
         """Return the changes that the watch has heard; without a watch, none."""
         if self._watch is None:
-            return Changes()
+            return FolderChanges()
         heard = self._watch.take()
         self._is_heard = self._is_heard or bool(heard.folders)
         if not self._watch.is_open:
@@ -145,7 +147,7 @@ class FolderFinder:
 
     # By listing
 
-    def _list(self, now: float, *, is_thorough: bool) -> list[Found]:
+    def _list(self, now: float, *, is_thorough: bool) -> list[FoundFile]:
         """List the folders. Known files are included if `is_thorough`, or after a long time without a look at them.
 
         A system lists a folder piece by piece: if files arrive meanwhile, it may find a later one and miss an earlier
@@ -168,7 +170,7 @@ class FolderFinder:
             self._folders = None
         return files
 
-    def _is_settled(self, files: Iterable[Found], listed_ns: int) -> bool:
+    def _is_settled(self, files: Iterable[FoundFile], listed_ns: int) -> bool:
         """Return True if the folders' times will show later changes.
 
         This is so if the times are older than the listing, and if none of the listed files is being written.
@@ -176,7 +178,7 @@ class FolderFinder:
         newest_ns = max((modified_ns for _, _, modified_ns in (self._folders or {}).values()), default=0)
         return listed_ns - newest_ns > _CLOCK_SECONDS * 1e9 and all(one.is_whole for one in files)
 
-    def _listed_once(self, left_out: Container[str], now: float) -> list[Found]:
+    def _listed_once(self, left_out: Container[str], now: float) -> list[FoundFile]:
         """List the folder, except the files `left_out`, and store the states that all folders had before."""
         folders: dict[str, FolderState] = {}
         files = list(self._files(self._folder, "", folders, left_out))
@@ -188,7 +190,7 @@ class FolderFinder:
 
     def _files(
         self, folder: str, prefix: str, folders: dict[str, FolderState], left_out: Container[str]
-    ) -> Iterator[Found]:
+    ) -> Iterator[FoundFile]:
         """Yield the files in a folder and its subfolders, except the names `left_out`.
 
         The states of the folders are added to `folders`. A folder that does not exist yet has no files.
@@ -206,7 +208,7 @@ class FolderFinder:
             raise io_error(error, folder) from None
         for entry in entries:
             name = f"{prefix}{entry.name}"
-            if is_left_alone(entry.name) or name in left_out:
+            if is_ignored(entry.name) or name in left_out:
                 continue
             # A link could lead to a file that its creator may not read.
             if entry.is_dir(follow_symlinks=False):
@@ -216,7 +218,7 @@ class FolderFinder:
 
     # A file
 
-    def _found(self, path: str, name: str) -> Found | None:
+    def _found(self, path: str, name: str) -> FoundFile | None:
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -225,7 +227,7 @@ class FolderFinder:
             raise io_error(error, path) from None
         if not stat.S_ISREG(status.st_mode):
             return None
-        return Found(name, status.st_size, status.st_mtime_ns, self._settles(path, name, status))
+        return FoundFile(name, status.st_size, status.st_mtime_ns, self._settles(path, name, status))
 
     def _settles(self, path: str, name: str, status: os.stat_result) -> float:
         """Return the seconds after which a file counts as complete; 0 if it is complete."""
@@ -274,3 +276,24 @@ def _states(paths: Iterable[str]) -> dict[str, FolderState] | None:
         return {path: _state(path) for path in paths}
     except OSError:
         return None
+
+
+def has_writer(path: str) -> bool | None:
+    """Return True if a program has the file open for writing, or None if the system does not say.
+
+    Linux grants a file's owner a read lease if no program has the file open for writing. The lease is returned at once.
+    A program that opens the file for writing meanwhile waits for that. The signal that reports this has no effect.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return True if error.errno == errno.EAGAIN else None
+    finally:
+        os.close(file)
+    return False

@@ -20,7 +20,7 @@ from sharkpy.sources.layout import DataFile
 from sharkpy.sources.open_files import data_file_of, store_for_access
 from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.storage.meter import METER
-from sharkpy.streaming.sources.found_files import Found, LookFigures, is_left_alone, is_same
+from sharkpy.streaming.sources.interfaces import FoundFile, LookFigures, is_ignored, is_same
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
@@ -94,7 +94,7 @@ class RemoteFinder:
             raise copy.copy(self._fault)
         return False
 
-    def find(self, known: dict[str, StreamFile], now: float, *, is_thorough: bool) -> list[Found]:
+    def find(self, known: dict[str, StreamFile], now: float, *, is_thorough: bool) -> list[FoundFile]:
         self._fault = None
         found, pages = self._find(known, now, is_thorough=is_thorough)
         if self._news == math.inf or any(one.name not in known for one in found):
@@ -125,7 +125,7 @@ class RemoteFinder:
         idle = max(0.0, now - self._news)
         self._due = now + min(max(least * pages, idle * _IDLE_SHARE), max(least, most))
 
-    def _find(self, known: dict[str, StreamFile], now: float, *, is_thorough: bool) -> tuple[list[Found], int]:
+    def _find(self, known: dict[str, StreamFile], now: float, *, is_thorough: bool) -> tuple[list[FoundFile], int]:
         """Return the files that were found, and the requests of one listing."""
         store = store_for_access(self._folder, self._access(self._folder))
         self._note_order(known)
@@ -177,22 +177,24 @@ class RemoteFinder:
 
     def _listed_once(
         self, store: Store, known: dict[str, StreamFile], after: str, look: Cancellation
-    ) -> tuple[list[Found], int]:
+    ) -> tuple[list[FoundFile], int]:
         """List the folder, or the part after a path in it.
 
         Return objects that are new or have changed, and the requests.
         """
-        before, found = METER.of(look).requests, list[Found]()
+        before, found = METER.of(look).requests, list[FoundFile]()
         for facts in store.list(self._folder, after=after):
             check_cancelled()
             name = facts.path[len(self._folder) + 1 :]
             # An object without bytes may be the marker of a folder.
-            if not facts.size_bytes or any(map(is_left_alone, name.split("/"))):
+            if not facts.size_bytes or any(map(is_ignored, name.split("/"))):
                 continue
-            one = Found(name, facts.size_bytes, facts.modified_ns, 0.0, facts.tag)
+            one = FoundFile(name, facts.size_bytes, facts.modified_ns, 0.0, facts.tag)
             file = known.get(name)
             if file is None:
-                found.append(Found(name, facts.size_bytes, facts.modified_ns, self._settles(name, facts), facts.tag))
+                found.append(
+                    FoundFile(name, facts.size_bytes, facts.modified_ns, self._settles(name, facts), facts.tag)
+                )
             elif not is_same(file, one):
                 found.append(one)
         return found, METER.of(look).requests - before

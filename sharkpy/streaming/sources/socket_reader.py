@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sharkpy.base.errors import DataError, ExecutionError, SharkError
+from sharkpy.base.errors import BindError, DataError, ExecutionError, SharkError
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.catalog.continuous_query import Position
 from sharkpy.catalog.stream_kinds import FRAMES, MAX_BYTES, SOCKET
 from sharkpy.columnar.block_folders import used_bytes
 from sharkpy.ml.tables.tabular import TabularRows, tabular
 from sharkpy.sources.formats import file_suffix, source
 from sharkpy.sources.new_files import output_file
-from sharkpy.streaming.address import host_and_port
 from sharkpy.streaming.sources.spool import SpoolReader, spool_file
 
 if TYPE_CHECKING:
@@ -196,3 +196,15 @@ class SocketReader(SpoolReader):
     def _await_room(self) -> None:
         while not self._closed.is_set() and self._spool.is_dir() and used_bytes(str(self._spool)) > self._most:
             self._closed.wait(_CHECK_SECONDS)
+
+
+_MOST_PORT = 65535
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """Split `host:port`; an IPv6 host may be in brackets. Raise BindError 22023 for an invalid address."""
+    host, _, digits = text.rpartition(":")
+    port = whole_number(digits)
+    if not host or port is None or not 0 < port <= _MOST_PORT:
+        raise BindError(f'"{text}" is no address', hint="write 'host:port'", sqlstate="22023")
+    return host.removeprefix("[").removesuffix("]"), port

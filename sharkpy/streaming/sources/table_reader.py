@@ -1,29 +1,37 @@
-"""Rows appended to a table, as a stream: each of their files is read once, in the order of the writes."""
+"""Rows appended to a table, as a stream: each of their files is read once, in the order of the writes.
+
+Remote files that the table dropped meanwhile are removed when no stream needs them any more.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import SourceError, TableNotFoundError
+from sharkpy.base import uri
+from sharkpy.base.errors import SharkError, SourceError, TableNotFoundError
 from sharkpy.catalog.continuous_query import Position
 from sharkpy.catalog.folder_readers import wanted_file
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.stream_kinds import MAX_FILES, TABLE
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
+from sharkpy.sources.folders.manifests import home_of_staging, write_of
+from sharkpy.sources.folders.remote_removal import Removal
 from sharkpy.sources.layout import DataFile
-from sharkpy.streaming.sources.folder import FAIL_ON_LOSS
-from sharkpy.streaming.sources.let_go import fed_table, remove_let_go
+from sharkpy.sources.open_files import store_for_access
+from sharkpy.streaming.sources.folder_reader import FAIL_ON_LOSS
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.model import Table
+    from sharkpy.catalog.stream_store import StreamFile
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 
@@ -114,7 +122,7 @@ class TableReader:
                 return
             with self._catalog.transaction():
                 self._catalog.streams.forget_files(self._stream.table_id, [one.number for one in gone])
-            remove_let_go(gone, fed_table(self._stream, self._catalog), self._catalog)
+            remove_dropped_files(gone, followed_table(self._stream, self._catalog), self._catalog)
             for one in gone:
                 if wanted_file(one.name)[1]:
                     continue
@@ -138,3 +146,49 @@ class TableReader:
                 for name in os.listdir(self._folder):  # noqa: PTH208  only names are needed
                     if name not in known:
                         shutil.rmtree(self._folder / name, ignore_errors=True)
+
+
+_log = logging.getLogger(__name__)
+
+
+def followed_table(stream: Table, catalog: Catalog) -> Table | None:
+    """Return the table this stream follows, or None if it was dropped."""
+    table_id = catalog.streams.feeding(stream.table_id)
+    return None if table_id is None else catalog.current_table(table_id)
+
+
+def remove_dropped_files(files: Iterable[StreamFile], table: Table | None, catalog: Catalog) -> None:
+    """Remove files of a stream of `table` that the table dropped while the stream still needed them.
+
+    The catalog no longer counts them as the stream's files. A file that cannot be removed now stays until the table is
+    dropped.
+    """
+    found: dict[tuple[str, bool], list[str]] = {}
+    for partition, path in (wanted_file(one.name) for one in files):
+        if table is not None and write_of(path):
+            found.setdefault(_named_in(table, partition, path, catalog), []).append(path)
+    for (folder, is_deep), paths in found.items():
+        try:
+            access = catalog.access_id(folder)
+            Removal(folder, store_for_access(folder, access), access).remove_unnamed(paths, is_deep=is_deep)
+        except SharkError as error:
+            _log.warning('files that were read stay in "%s": %s', uri.redacted(folder), error)
+
+
+def _named_in(table: Table, partition: str, path: str, catalog: Catalog) -> tuple[str, bool]:
+    """Return the folder whose manifests may name a file, and whether manifests of its subfolders may too.
+
+    The file belongs to a table, or to a Hive partition of it. A file may have another name by now, or belong to another
+    table. So all subfolders count if it was written to another folder than the current one.
+    """
+    home = home_of_staging(path)
+    folder = uri.join(home, partition) if partition else home
+    return (folder, False) if folder == _folder(table, partition, catalog) else (home, True)
+
+
+def _folder(table: Table, partition: str, catalog: Catalog) -> str | None:
+    """Return the folder of a table or of its Hive partition, or None if the table no longer has the partition."""
+    if not partition:
+        return table.location
+    known = next((one for one in catalog.partitions(table) if one.name == partition), None)
+    return None if known is None else known.folder(table)

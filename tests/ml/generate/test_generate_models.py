@@ -21,7 +21,7 @@ from sharkpy.base.errors import (
     TypeMismatchError,
 )
 from sharkpy.ml import KMeans, LinearRegression, LogisticRegression
-from sharkpy.ml.models.convergence import ConvergenceWarning
+from sharkpy.ml.models.estimator import ConvergenceWarning
 from tests.ml.generate.conftest import TABLES
 
 X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])

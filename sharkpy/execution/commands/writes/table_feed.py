@@ -32,7 +32,7 @@ class TableFeed:
     1. Each added file is an item of each stream. Local files are hard-linked, so they stay until the stream has read
        them, whatever happens to the table. Remote files keep their names, and their removal waits for the stream
        (`wanted_files`).
-    2. Streams of windows closed by a watermark get nothing here: see `sharkpy.streaming.closed_windows`.
+    2. Streams of windows closed by a watermark get nothing here: see `sharkpy.streaming.sources.closed_windows`.
     3. Replaced or removed rows are not items; a mark says that rows were rewritten. Rows written into an empty table or
        Hive partition are always added.
     """

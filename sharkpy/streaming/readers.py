@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sharkpy.catalog.continuous_query import Position, furthest_position
-from sharkpy.streaming.sources import interfaces
+from sharkpy.streaming.sources import new_reader
 from sharkpy.streaming.sources.folder_events import FolderEvents
 from sharkpy.streaming.sources.folder_reader import FolderReader
 from sharkpy.streaming.sources.remote_finder import RemoteLooks
@@ -38,7 +38,7 @@ class StreamReaders:
             if known is None or known[0] is not stream:
                 if known is not None:
                     known[1].close()
-                reader = interfaces(stream, self._catalog, self.events, self._remote)
+                reader = new_reader(stream, self._catalog, self.events, self._remote)
                 known = self._readers[stream.table_id] = (stream, reader)
             return known[1]
 

@@ -16,7 +16,8 @@ from sharkpy.sources import layout
 from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.layout import DataFile
 from sharkpy.streaming import scheduled_queries, scheduler
-from sharkpy.streaming.sources.folder_finder import FolderFinder, Found
+from sharkpy.streaming.sources.folder_finder import FolderFinder
+from sharkpy.streaming.sources.interfaces import FoundFile
 from tests.paths_below import paths_below
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
 from tests.waiting import until
@@ -295,7 +296,7 @@ def test_known_files_are_not_looked_at_again(
     found: list[str] = []
     look = FolderFinder._found
 
-    def noted(self: FolderFinder, path: str, name: str) -> Found | None:
+    def noted(self: FolderFinder, path: str, name: str) -> FoundFile | None:
         found.append(name)
         return look(self, path, name)
 

@@ -18,13 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.cancellation import check_cancelled, submit
-from sharkpy.base.errors import DataError
+from sharkpy.base.errors import DataError, ParameterError, TypeMismatchError, did_you_mean
+from sharkpy.columnar.not_finite import NotFinite
 from sharkpy.execution.blas_threads import one_blas_thread
-from sharkpy.ml.features.missing_values import NotFinite
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 BLOCK_ROWS = 262_144
 """Rows of a block cut from an array."""
+POLICIES = ("error", "drop", "mean")
+"""Names of the policies. error: raise an error; drop: leave out rows without one of the features or the label; mean:
+replace a missing feature by the mean of its column, and raise an error for a missing label.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,23 @@ class ArrayBlocks:
         with one_blas_thread(), ThreadPoolExecutor(min(len(self.blocks), os.cpu_count() or 1)) as pool:
             runs = [submit(pool, kernel, block, argument) for block in self.blocks]
             return [run.result() for run in runs]
+
+
+def check_policy(na: str, policies: Sequence[str] = POLICIES) -> None:
+    """Raise ParameterError if `na` is not one of `policies`."""
+    if na not in policies:
+        known = "one of " + ", ".join(f'"{name}"' for name in policies)
+        raise ParameterError(f'no policy "{na}" for missing values', hint=did_you_mean(na, policies) or known)
+
+
+def float_type(dtype: str | None) -> np.dtype[Any]:
+    """Return the type of features: float64 if `dtype` is None. Raise TypeMismatchError for any type but float32 and
+    float64.
+    """
+    name = str(np.dtype(dtype)) if dtype is not None else "float64"
+    if name not in ("float32", "float64"):
+        raise TypeMismatchError(f"features cannot be of type {name}", hint='one of "float32", "float64"')
+    return np.dtype(name)
 
 
 def refuse_not_finite(blocks: FeatureBlocks) -> NoReturn:

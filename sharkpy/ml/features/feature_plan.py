@@ -22,10 +22,10 @@ from sharkpy.base.errors import (
     TypeMismatchError,
     did_you_mean,
 )
+from sharkpy.columnar.not_finite import NotFinite
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
-from sharkpy.ml.features.missing_values import NotFinite, check_policy
-from sharkpy.ml.features.training_data import float_type
+from sharkpy.ml.features.feature_blocks import check_policy, float_type
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, LogicalPlan, Project
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, DataType, Field, Schema, StringType, is_numeric

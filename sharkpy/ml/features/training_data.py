@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import ColumnNotFoundError, DataError, TypeMismatchError, UnsupportedError, did_you_mean
+from sharkpy.columnar.encodings.matrix import NotFinite
 from sharkpy.execution.engine_session import newest_session
 from sharkpy.execution.queries.plan_query import bind_text
-from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlocks
+from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlocks, check_policy, float_type
 from sharkpy.ml.features.feature_plan import feature_plan
-from sharkpy.ml.features.missing_values import NotFinite, check_policy
 from sharkpy.plan.logical import LogicalPlan
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def training_blocks(
     2. `y`: labels of shape (rows,) for an array, the name of the label's column for a table or a data frame.
     3. `features`: names of columns (default: of a table all numeric ones but the label).
     4. `dtype`: "float32" or "float64" (default: float64; float32 for an array of that type).
-    5. `na`: see `missing_values.POLICIES`.
+    5. `na`: see `feature_blocks.POLICIES`.
 
     Raise DataError, TypeMismatchError or ColumnNotFoundError that names the invalid argument or column.
     """
@@ -179,16 +179,6 @@ def _check_shape(num_rows: int, num_columns: int) -> None:
         raise DataError("the data has no columns")
     if not num_rows:
         raise DataError("the data has no rows")
-
-
-def float_type(dtype: str | None) -> np.dtype[Any]:
-    """Return the type of features: float64 if `dtype` is None. Raise TypeMismatchError for any type but float32 and
-    float64.
-    """
-    name = str(np.dtype(dtype)) if dtype is not None else "float64"
-    if name not in ("float32", "float64"):
-        raise TypeMismatchError(f"features cannot be of type {name}", hint='one of "float32", "float64"')
-    return np.dtype(name)
 
 
 def _target(dtype: str | None, columns: Sequence[npt.NDArray[Any]]) -> np.dtype[Any]:

@@ -16,7 +16,7 @@ from sharkpy.base.errors import DataError, TypeMismatchError
 from sharkpy.columnar.block_cache import open_block
 from sharkpy.columnar.compiled import compiled
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.ml.graph import vertex_ids as vertex_ids
+from sharkpy.ml.graph import vertex_ids
 from sharkpy.ml.graph.vertex_ids import Ids
 from sharkpy.ml.graph.workspace import Array, ArrayWriter, Handle, TaskResult, read
 

@@ -18,6 +18,8 @@ from sharkpy.columnar.compiled import compiled
 Array: TypeAlias = npt.NDArray[Any]
 CombineFunction: TypeAlias = Callable[[Array, Array], Array]
 """Function that combines two arrays of messages, element by element. It is associative and commutative."""
+SUM, MIN, MAX = range(3)
+"""Kinds of the compiled loops. NaN is both less and greater than any number."""
 
 
 class Combiner(Protocol):
@@ -128,12 +130,8 @@ def combiner(combine: str | CombineFunction) -> Combiner:
     raise ParameterError(f'combine must be "sum", "min", "max" or a function of two arrays, not {combine!r}')
 
 
-ArrayOfKernels: TypeAlias = npt.NDArray[Any]
-SUM, MIN, MAX = range(3)
-
-
 @compiled
-def combine_runs(messages: ArrayOfKernels, starts: ArrayOfKernels, kind: int, combined: ArrayOfKernels) -> None:
+def combine_runs(messages: Array, starts: Array, kind: int, combined: Array) -> None:
     """Combine each run of messages, from starts[i] to starts[i + 1], into one. The last run extends to the end."""
     for run in range(len(starts)):
         end = starts[run + 1] if run + 1 < len(starts) else len(messages)
@@ -148,9 +146,7 @@ def combine_runs(messages: ArrayOfKernels, starts: ArrayOfKernels, kind: int, co
 
 
 @compiled
-def combine_sent(
-    send: ArrayOfKernels, sources: ArrayOfKernels, starts: ArrayOfKernels, kind: int, combined: ArrayOfKernels
-) -> None:
+def combine_sent(send: Array, sources: Array, starts: Array, kind: int, combined: Array) -> None:
     """Combine runs of the messages that the sources of edges send, as `combine_runs` does."""
     for run in range(len(starts)):
         end = starts[run + 1] if run + 1 < len(starts) else len(sources)
@@ -165,9 +161,7 @@ def combine_sent(
 
 
 @compiled
-def combine_arrived(
-    combined: ArrayOfKernels, received: ArrayOfKernels, places: ArrayOfKernels, arrived: ArrayOfKernels, kind: int
-) -> None:
+def combine_arrived(combined: Array, received: Array, places: Array, arrived: Array, kind: int) -> None:
     """Combine arrived messages with earlier ones."""
     for index in range(len(places)):
         place, message = places[index], arrived[index]

@@ -15,7 +15,7 @@ from sharkpy.base.errors import ColumnNotFoundError, CorruptionError, DataError,
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.engine_session import newest_session
 from sharkpy.execution.queries.write_query import write_blocks
-from sharkpy.ml.graph import vertex_ids as vertex_ids
+from sharkpy.ml.graph import vertex_ids
 from sharkpy.ml.graph.build_graph import (
     EDGES,
     VALUE,

@@ -23,7 +23,7 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import CorruptionError, ParameterError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.engine_session import newest_session
-from sharkpy.ml.graph import vertex_ids as vertex_ids
+from sharkpy.ml.graph import vertex_ids
 from sharkpy.ml.graph.combiners import CombineFunction, combiner
 from sharkpy.ml.graph.graph import Graph
 from sharkpy.ml.graph.superstep import AGGREGATORS, PartitionState, Superstep, run_superstep

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError, TypeMismatchError
-from sharkpy.ml.graph import vertex_ids as vertex_ids
+from sharkpy.ml.graph import vertex_ids
 from sharkpy.ml.graph.combiners import Combiner, combiner
 from sharkpy.ml.graph.vertex_program import (
     AlongEdges,
@@ -221,7 +221,6 @@ def _aggregates(aggregators: Mapping[str, str], outcome: Outcome, active: Mask) 
     }
 
 
-ArrayOfMessages: TypeAlias = npt.NDArray[Any]
 _CHUNK_EDGES = 1 << 17
 """Number of edges whose messages are made at a time, so that they stay in the processor's cache until they are
 combined.
@@ -234,15 +233,15 @@ _FEW = 4
 class Outgoing:
     """Combined messages, one per slot: for `slots`, ascending, or for all slots if it is None."""
 
-    messages: ArrayOfMessages
-    slots: ArrayOfMessages | None
+    messages: Array
+    slots: Array | None
 
 
 def outgoing(
-    send: ArrayOfMessages,
+    send: Array,
     senders: Mask,
     along: AlongEdges | None,
-    edges: Mapping[str, ArrayOfMessages],
+    edges: Mapping[str, Array],
     combiner: Combiner,
 ) -> Outgoing | None:
     """Return the messages of the edges that begin at `senders`, or None if there is no such edge."""
@@ -275,9 +274,7 @@ def outgoing(
     return Outgoing(messages, None if len(slots) == len(edges["starts"]) else slots)
 
 
-def _along_all(
-    send: ArrayOfMessages, along: AlongEdges, edges: Mapping[str, ArrayOfMessages], combiner: Combiner
-) -> ArrayOfMessages:
+def _along_all(send: Array, along: AlongEdges, edges: Mapping[str, Array], combiner: Combiner) -> Array:
     sources, values, starts = edges["sources"], edges["values"], edges["starts"]
     cuts = np.unique_values(np.searchsorted(starts, np.arange(0, len(sources), _CHUNK_EDGES)))
     cuts = np.append(np.sort(cuts[cuts < len(starts)]), len(starts))
@@ -289,9 +286,7 @@ def _along_all(
     return np.concatenate(parts)
 
 
-def _messages(
-    send: ArrayOfMessages, sources: ArrayOfMessages, along: AlongEdges, values: ArrayOfMessages
-) -> ArrayOfMessages:
+def _messages(send: Array, sources: Array, along: AlongEdges, values: Array) -> Array:
     sent = send.take(sources)
     messages = np.asarray(along(sent, values))
     if messages.shape != sent.shape:
@@ -299,7 +294,7 @@ def _messages(
     return messages
 
 
-def _of_sources(senders: Mask, degrees: ArrayOfMessages, by_source: ArrayOfMessages) -> ArrayOfMessages:
+def _of_sources(senders: Mask, degrees: Array, by_source: Array) -> Array:
     """Return the edges that begin at `senders`, ascending."""
     ends = np.cumsum(degrees)
     sending = np.flatnonzero(senders & (degrees > 0))
@@ -309,7 +304,7 @@ def _of_sources(senders: Mask, degrees: ArrayOfMessages, by_source: ArrayOfMessa
     return np.sort(by_source[places])
 
 
-def _runs(slots: ArrayOfMessages) -> tuple[ArrayOfMessages, ArrayOfMessages]:
+def _runs(slots: Array) -> tuple[Array, Array]:
     """Return the distinct values of ascending slots, and the start of each run."""
     starts = np.flatnonzero(np.concatenate([[True], slots[1:] != slots[:-1]]))
     return slots[starts], starts

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.table_rdd import TableRDD
 
-ArrayOfKMeans = npt.NDArray[Any]
 _RANDOM_RUNS = 10
 
 _INIT = Rule(
@@ -157,7 +156,7 @@ class KMeans(Predictor):
     def _oversampling(self) -> float:
         return 2.0 * self.n_clusters if self.oversampling is None else float(self.oversampling)
 
-    def _given_centres(self, num_features: int) -> ArrayOfKMeans:
+    def _given_centres(self, num_features: int) -> Array:
         try:
             centres = np.array(self.init, np.float64)
         except (TypeError, ValueError):
@@ -175,14 +174,14 @@ class KMeans(Predictor):
     def prediction_type(self) -> DataType:
         return INT
 
-    def _predicted(self, X: Matrix) -> ArrayOfKMeans:
+    def _predicted(self, X: Matrix) -> Array:
         return passes.labels(FeatureBlock(0, X), self.cluster_centers_)
 
     @overload
     def fit_predict(self, data: TableRDD, y: object = None, **options: Any) -> TableRDD: ...
     @overload
-    def fit_predict(self, data: npt.ArrayLike, y: object = None, **options: Any) -> ArrayOfKMeans: ...
-    def fit_predict(self, data: npt.ArrayLike | TableRDD, y: object = None, **options: Any) -> ArrayOfKMeans | TableRDD:
+    def fit_predict(self, data: npt.ArrayLike, y: object = None, **options: Any) -> Array: ...
+    def fit_predict(self, data: npt.ArrayLike | TableRDD, y: object = None, **options: Any) -> Array | TableRDD:
         """Fit with options, then return the labels of an array, or a TableRDD with the column `cluster`."""
         self.fit(data, y, **options)
         if is_table(data):
@@ -192,8 +191,8 @@ class KMeans(Predictor):
     @overload
     def transform(self, X: TableRDD) -> TableRDD: ...
     @overload
-    def transform(self, X: npt.ArrayLike) -> ArrayOfKMeans: ...
-    def transform(self, X: npt.ArrayLike | TableRDD) -> ArrayOfKMeans | TableRDD:
+    def transform(self, X: npt.ArrayLike) -> Array: ...
+    def transform(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
         """Distances (rows, n_clusters) from the centres, float64; for a TableRDD, its rows with a column `distances` of
         array<double>.
         """
@@ -204,13 +203,11 @@ class KMeans(Predictor):
     @overload
     def fit_transform(self, data: TableRDD, y: object = None, **options: Any) -> TableRDD: ...
     @overload
-    def fit_transform(self, data: npt.ArrayLike, y: object = None, **options: Any) -> ArrayOfKMeans: ...
-    def fit_transform(
-        self, data: npt.ArrayLike | TableRDD, y: object = None, **options: Any
-    ) -> ArrayOfKMeans | TableRDD:
+    def fit_transform(self, data: npt.ArrayLike, y: object = None, **options: Any) -> Array: ...
+    def fit_transform(self, data: npt.ArrayLike | TableRDD, y: object = None, **options: Any) -> Array | TableRDD:
         return self.fit(data, y, **options).transform(data)
 
-    def get_feature_names_out(self, input_features: object = None) -> ArrayOfKMeans:
+    def get_feature_names_out(self, input_features: object = None) -> Array:
         """Names of the columns that `transform` makes."""
         del input_features
         self.check_fitted()
@@ -227,14 +224,14 @@ class KMeans(Predictor):
         return -_inertia(self._input_blocks(X), self.cluster_centers_)
 
 
-def _inertia(blocks: FeatureBlocks, centres: ArrayOfKMeans) -> float:
+def _inertia(blocks: FeatureBlocks, centres: Array) -> float:
     return passes.Cells.of(blocks, centres).inertia
 
 
-def _distances(block: FeatureBlock, centres: ArrayOfKMeans) -> ArrayOfKMeans:
+def _distances(block: FeatureBlock, centres: Array) -> Array:
     from scipy.spatial.distance import cdist
 
-    found: ArrayOfKMeans = cdist(block.X, centres)
+    found: Array = cdist(block.X, centres)
     return found
 
 

@@ -26,7 +26,7 @@ from sharkpy.ml.models.kernels.logistic_loss import (
     logistic_loss,
 )
 
-ArrayOfObjective = npt.NDArray[Any]
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +51,28 @@ class LogisticObjective:
     def penalty(self) -> float:
         return 1.0 / (self.C * self.total_weight)
 
-    def start(self) -> ArrayOfObjective:
+    def start(self) -> Array:
         return np.zeros(self.num_scores * (len(self.blocks.names) + self.fit_intercept))
 
-    def split(self, parameters: ArrayOfObjective) -> tuple[ArrayOfObjective, ArrayOfObjective]:
+    def split(self, parameters: Array) -> tuple[Array, Array]:
         """Split parameters into coef (scores, features) and intercept (scores,)."""
         rows = parameters.reshape(self.num_scores, -1)
         num_features = len(self.blocks.names)
         return rows[:, :num_features], rows[:, num_features] if self.fit_intercept else np.zeros(self.num_scores)
 
-    def centred(self, parameters: ArrayOfObjective) -> ArrayOfObjective:
+    def centred(self, parameters: Array) -> Array:
         """Shift parameters to a sum of 0 over the classes: softmax ignores what all scores have in common."""
         if self.num_scores == 1:
             return parameters
         rows = parameters.reshape(self.num_scores, -1)
         return np.ravel(rows - rows.mean(axis=0))
 
-    def __call__(self, parameters: ArrayOfObjective) -> tuple[float, ArrayOfObjective]:
+    def __call__(self, parameters: Array) -> tuple[float, Array]:
         """Return value and gradient at `parameters`. Raise DataError if they are not finite."""
         sums: LossSums = functools.reduce(operator.add, self.blocks.run(logistic_loss, self._point(parameters)))
         return self._with_penalty(sums, parameters)
 
-    def with_hessian(self, parameters: ArrayOfObjective) -> tuple[float, ArrayOfObjective, ArrayOfObjective]:
+    def with_hessian(self, parameters: Array) -> tuple[float, Array, Array]:
         """Return value, gradient and second derivatives at `parameters`, by one pass."""
         found: CurvatureSums = functools.reduce(
             operator.add, self.blocks.run(logistic_curvature, self._point(parameters))
@@ -84,11 +84,11 @@ class LogisticObjective:
         is_penalized = np.tile(np.arange(size) < num_features, self.num_scores)
         return value, gradient, hessian + np.diag(self.penalty * is_penalized)
 
-    def _point(self, parameters: ArrayOfObjective) -> LossPoint:
+    def _point(self, parameters: Array) -> LossPoint:
         coef, intercept = self.split(parameters)
         return LossPoint(np.ascontiguousarray(coef), intercept.copy(), self.classes.values, self.weights)
 
-    def _with_penalty(self, sums: LossSums, parameters: ArrayOfObjective) -> tuple[float, ArrayOfObjective]:
+    def _with_penalty(self, sums: LossSums, parameters: Array) -> tuple[float, Array]:
         coef, _ = self.split(parameters)
         value = sums.loss / self.total_weight + 0.5 * self.penalty * float(np.vdot(coef, coef))
         gradient = sums.coef / self.total_weight + self.penalty * coef
@@ -120,8 +120,6 @@ MAX_NEWTON = 500
 """Limit on coefficients for Newton's method: each block returns a matrix with their square number of values."""
 _ROUNDING = 1e-13
 """Relative rounding of a loss: for values that differ by less, the gradient tells which is nearer to the minimum."""
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +228,12 @@ SOLVERS: dict[str, Callable[[LogisticObjective, int, float, float | None], Solut
 }
 
 
-ArrayOfUpdates = npt.NDArray[Any]
 INTERCEPT_WEIGHT = 1e-3
 """Penalty on intercepts, relative to 1 on coefficients at C = 1: a first batch may have rows of only one class."""
 _MOST_STEPS = 50
 
 
-def first_curvature(num_scores: int, num_features: int, fit_intercept: bool, C: float) -> ArrayOfUpdates:
+def first_curvature(num_scores: int, num_features: int, fit_intercept: bool, C: float) -> Array:
     """Return the second derivatives of the penalty, before any batch. Raise UnsupportedError if there are too many."""
     num_parameters = num_scores * (num_features + fit_intercept)
     if num_parameters > MAX_NEWTON:
@@ -246,12 +243,12 @@ def first_curvature(num_scores: int, num_features: int, fit_intercept: bool, C: 
 
 
 def updated(
-    objective: LogisticObjective, parameters: ArrayOfUpdates, curvature: ArrayOfUpdates, tol: float
-) -> tuple[ArrayOfUpdates, ArrayOfUpdates, float]:
+    objective: LogisticObjective, parameters: Array, curvature: Array, tol: float
+) -> tuple[Array, Array, float]:
     """Return parameters, second derivatives and the batch's loss after a batch. Its objective must have no penalty."""
     start, weight = parameters, objective.total_weight
 
-    def at(point: ArrayOfUpdates) -> tuple[float, ArrayOfUpdates, ArrayOfUpdates]:
+    def at(point: Array) -> tuple[float, Array, Array]:
         value, gradient, hessian = objective.with_hessian(point)
         away = point - start
         pull = curvature @ away

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError, ParameterError, TypeMismatchError, UnsupportedError
-from sharkpy.ml.features.missing_values import check_policy
+from sharkpy.ml.features.feature_blocks import check_policy
 from sharkpy.ml.features.training_data import column_names
 from sharkpy.ml.models import column_categories as of
 from sharkpy.ml.models.estimator import Estimator, Rule, one_of

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError
+from sharkpy.columnar.not_finite import NotFinite
 from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks, Matrix
-from sharkpy.ml.features.missing_values import NotFinite
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models.estimator import Estimator
 from sharkpy.values.types import DataType

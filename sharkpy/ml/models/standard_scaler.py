@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError, TypeMismatchError
-from sharkpy.ml.features.feature_blocks import FeatureBlock, refuse_not_finite
+from sharkpy.ml.features.feature_blocks import POLICIES, FeatureBlock, check_policy, refuse_not_finite
 from sharkpy.ml.features.feature_plan import is_feature
-from sharkpy.ml.features.missing_values import POLICIES, check_policy
 from sharkpy.ml.features.training_data import array_blocks, training_blocks
 from sharkpy.ml.models.estimator import BOOLEAN, Estimator, Rule, check_features
 from sharkpy.ml.models.kernels.column_moments import ColumnMoments, column_moments
@@ -58,7 +57,7 @@ class StandardScaler(Estimator):
     ) -> Self:
         """Compute means and variances; `data` as `training_blocks` takes it, `y` is ignored.
 
-        `na`: the policies of `missing_values`, and "ignore": missing values do not count, as in scikit-learn.
+        `na`: the policies of `feature_blocks`, and "ignore": missing values do not count, as in scikit-learn.
         """
         del y
         self._check_parameters()

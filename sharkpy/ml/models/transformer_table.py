@@ -16,11 +16,11 @@ import numpy as np
 
 from sharkpy.base import settings
 from sharkpy.base.errors import AmbiguousColumnError, BindError, ColumnNotFoundError, DataError, did_you_mean
+from sharkpy.columnar.encodings.matrix import NotFinite
 from sharkpy.columnar.statistics_table import ColumnTable, StatisticsTable
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.engine_session import newest_session
 from sharkpy.ml.features.feature_plan import feature_plan
-from sharkpy.ml.features.missing_values import NotFinite
 from sharkpy.ml.models.kernels.column_moments import ColumnMoments
 from sharkpy.ml.models.predictor import is_table
 from sharkpy.physical.plan_context import FreshIds

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from pyspark import RDD, StorageLevel
 from pyspark.core.rdd import Partitioner, PipelinedRDD, RDDBarrier, portable_hash
 from pyspark.serializers import NoOpSerializer
-from pyspark.sql import DataFrame, SparkSession  # noqa: TID251 - what toDF is asked for
-from pyspark.sql.pandas.types import from_arrow_schema  # noqa: TID251
-from pyspark.sql.types import StructType  # noqa: TID251
 
 from sharkpy.ml.rdd.actions import iterate_action, run_action
 from sharkpy.ml.rdd.key_hash import FindBuckets, KeyHash
@@ -19,6 +16,9 @@ from sharkpy.ml.rdd.partition_functions import Composed, Concatenated, Elements,
 from sharkpy.values.types import Schema, arrow_schema
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame  # noqa: TID251 - what toDF is asked for
+    from pyspark.sql.types import StructType  # noqa: TID251
+
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.query_source import QuerySource
 
@@ -353,6 +353,8 @@ for _name in _ACTIONS:
 
 def data_frame(rdd: Any, schema: Any, sample_ratio: float | None = None, *, verify: bool = True) -> DataFrame:
     """Return the DataFrame of an RDD by `SparkSession.createDataFrame`, with a new SparkSession if there is none."""
+    from pyspark.sql import SparkSession  # noqa: TID251 - what toDF is asked for
+
     # The SparkContext first: the session is made over it.
     rdd.ctx  # noqa: B018
     session: Any = SparkSession.builder.getOrCreate()
@@ -362,4 +364,6 @@ def data_frame(rdd: Any, schema: Any, sample_ratio: float | None = None, *, veri
 
 def spark_schema(schema: Schema) -> StructType:
     """Schema of Spark for values of `schema`: TIMESTAMP becomes the type without a zone."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: TID251
+
     return from_arrow_schema(arrow_schema(schema), prefer_timestamp_ntz=True)

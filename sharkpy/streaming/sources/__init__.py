@@ -37,7 +37,7 @@ _READERS: dict[str, Callable[[Table, Catalog, FolderEvents], SourceReader]] = {
 }
 
 
-def source_reader(stream: Table, catalog: Catalog, events: FolderEvents, remote: RemoteLooks) -> SourceReader:
+def new_reader(stream: Table, catalog: Catalog, events: FolderEvents, remote: RemoteLooks) -> SourceReader:
     """Make a reader of a stream's source.
 
     `events` reports changes of local folders; `remote` is for remote folders. Raise UnsupportedError for a kind of

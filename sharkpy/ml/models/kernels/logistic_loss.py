@@ -83,9 +83,6 @@ def _more_classes(X: Array, y: Array, at: LossPoint) -> LossSums:
     return LossSums(loss, by_coef, by_intercept)
 
 
-ArrayOfCurvature = npt.NDArray[np.float64]
-
-
 @dataclass(frozen=True, slots=True)
 class CurvatureSums:
     """`hessian` (scores, features + 1, scores, features + 1): for each score by its coefficients, then its
@@ -93,7 +90,7 @@ class CurvatureSums:
     """
 
     sums: LossSums
-    hessian: ArrayOfCurvature
+    hessian: Array
 
     def __add__(self, other: CurvatureSums) -> CurvatureSums:
         return CurvatureSums(self.sums + other.sums, self.hessian + other.hessian)
@@ -123,7 +120,7 @@ def logistic_curvature(block: FeatureBlock, at: LossPoint) -> CurvatureSums:
     return CurvatureSums(logistic_loss(block, at), hessian)
 
 
-def _probabilities(scores: ArrayOfCurvature) -> ArrayOfCurvature:
+def _probabilities(scores: Array) -> Array:
     """Return the probabilities of each class, or of only two classes, which have one score, the probabilities of the
     second.
     """

@@ -6,9 +6,8 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,36 +15,29 @@ from sharkpy.base.cleanup import at_end_of_program
 from sharkpy.base.errors import (
     BindError,
     CancelledError,
-    ExecutionError,
     InternalError,
     SharkError,
     TableChangedError,
 )
-from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_EPOCHS, STREAM_LOG_EPOCHS, STREAM_POLL_MS, USER
-from sharkpy.catalog.continuous_query import ContinuousQuery, Position, QueryState, items_between
+from sharkpy.base.settings import STREAM_EPOCHS, STREAM_POLL_MS
+from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
+from sharkpy.catalog.continuous_query import Position, items_between
 from sharkpy.catalog.stream_kinds import sink_kind
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.streaming.epoch_input import BoundQueryCache
 from sharkpy.streaming.epoch_log import EpochFigures, EpochLog
-from sharkpy.streaming.epoch_runner import EpochRunner, is_passing, is_running, run_to_end
+from sharkpy.streaming.epoch_runner import is_passing, is_running, run_to_end
 from sharkpy.streaming.interruptible_sleep import InterruptibleSleep
 from sharkpy.streaming.lease import Lease
 from sharkpy.streaming.readers import StreamReaders
-from sharkpy.streaming.scheduled_queries import NewSession, OwnSession, ScheduledQuery
+from sharkpy.streaming.scheduled_queries import FOLDER, NewSession, ScheduledQueries, ScheduledQuery
 from sharkpy.streaming.sinks.program_sink import Console, Programs
-from sharkpy.streaming.state_folding import StateFolds
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
-    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.epoch_store import RetainedEpoch
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.execution.commands.writes.staged_write import StagedWrite
-    from sharkpy.streaming.state_folding import BoundFoldCache
 
-FOLDER = "streams"
-"""Folder of the logs of epochs, next to the catalog."""
-STREAM_POOL = "streams"
-"""Pool of all epochs: their share of the engine next to users' queries."""
 _LEASE_SECONDS = 1.0
 """Interval at which a process without the lease asks for it."""
 _LIST_SECONDS = 0.5
@@ -83,14 +75,10 @@ class StreamScheduler:
         """`console` returns the console of an interactive shell, or None."""
         self._catalog = catalog
         self._conf = conf
-        self._new_session = new_session
         self.readers = StreamReaders(catalog, conf, self.arrived)
         self.programs = Programs(str(Path(catalog.state_dir, FOLDER)), console)
-        self._folds = StateFolds(self._session_of)
+        self._queries = ScheduledQueries(catalog, conf, new_session, self.readers, self.programs)
         self._lease = Lease(str(Path(catalog.state_dir, "streams.lock")))
-        self._known: dict[str, ScheduledQuery] = {}
-        self._figures: dict[str, EpochFigures] = {}
-        self._bound: dict[str, BoundQueryCache] = {}
         self._lock = threading.RLock()
         self._stopping = threading.Lock()
         self._sleep = InterruptibleSleep()
@@ -111,6 +99,7 @@ class StreamScheduler:
                 return
             self._pool = ThreadPoolExecutor(self._conf.value(STREAM_EPOCHS), "epoch")
             self._thread = threading.Thread(target=self._run, name="streams", daemon=True)
+            self._queries.folds_in_background = True
             self._thread.start()
             at_end_of_program(self.stop)
 
@@ -124,18 +113,18 @@ class StreamScheduler:
 
         Raise the error of an epoch that fails, which also stops the query.
         """
-        with self._held(query_id) as scheduled:
+        with self._queries.between_epochs(query_id) as scheduled:
             try:
                 run_to_end(query_id, scheduled.runner, self._name(query_id))
             except SharkError as error:
                 self._note(query_id, QueryState.STOPPED, str(error))
                 raise
             self._note(query_id, QueryState.FINISHED)
-            self._end(query_id, scheduled)
+            self._queries.end(query_id, scheduled)
 
     def arrived(self, stream: str) -> None:
         """Look at a stream at once, since this process has added items, or the system has reported new ones."""
-        waiting = [one for one in list(self._known.values()) if stream in one.query.streams and not one.failures]
+        waiting = [one for one in self._queries if stream in one.query.streams and not one.failures]
         for one in waiting:
             one.has_news, one.idle = True, 0
             one.due = min(one.due, one.began + one.query.trigger.seconds)
@@ -145,12 +134,11 @@ class StreamScheduler:
 
     def figures(self, query_id: str) -> EpochFigures | None:
         """Return the figures of a query, or None if this process has not run it."""
-        return self._figures.get(query_id)
+        return self._queries.figures(query_id)
 
     def log(self, query_id: str) -> EpochLog:
         """Return the log of a query's epochs."""
-        path = str(Path(self._catalog.state_dir, FOLDER, f"{query_id}.jsonl"))
-        return EpochLog(path, self._conf.value(STREAM_LOG_EPOCHS))
+        return self._queries.log(query_id)
 
     def lag(self, query: ContinuousQuery) -> int:
         """Return the number of items that were found in a query's streams and that it has not read yet."""
@@ -158,15 +146,13 @@ class StreamScheduler:
 
     def forget(self, query_id: str) -> None:
         """End the work for a dropped query, and remove its log."""
-        self._end(query_id)
-        self._figures.pop(query_id, None)
-        self._bound.pop(query_id, None)
+        self._queries.forget(query_id)
         self.log(query_id).remove()
         self.programs.forget(query_id)
 
     def pause(self, query_id: str) -> None:
         """Wait for the end of a running epoch. No other one begins after it, since the query is no longer running."""
-        known = self._known.get(query_id)
+        known = self._queries.find(query_id)
         if known is not None:
             with known.between_epochs():
                 pass
@@ -176,7 +162,7 @@ class StreamScheduler:
 
         Raise BindError 55000 if items are gone.
         """
-        with self._held(query_id) as scheduled:
+        with self._queries.between_epochs(query_id) as scheduled:
             scheduled.runner.restart(self._catalog.streams.get(query_id), emptied)
 
     def roll_back(self, query_id: str, to: RetainedEpoch, written: Callable[[], StagedWrite]) -> None:
@@ -185,24 +171,8 @@ class StreamScheduler:
         `written` makes the write that restores the table's rows of that epoch. Raise BindError 55000 if items that must
         be read again are gone.
         """
-        with self._held(query_id) as scheduled:
+        with self._queries.between_epochs(query_id) as scheduled:
             scheduled.runner.roll_back(self._catalog.streams.get(query_id), to, written)
-
-    @contextmanager
-    def _held(self, query_id: str) -> Iterator[ScheduledQuery]:
-        """Yield a query with its current definition.
-
-        No epoch of it begins here in the body, but another process may write one.
-        """
-        while True:
-            scheduled = self._scheduled(query_id)
-            with scheduled.between_epochs():
-                # Another thread may have ended it meanwhile.
-                if self._known.get(query_id) is scheduled:
-                    if scheduled.query.definition == self._catalog.streams.get(query_id).definition:
-                        yield scheduled
-                        return
-                    self._end(query_id, scheduled)
 
     def stop(self) -> None:
         """End all epochs and the threads. Unpublished epochs run again later. Idempotent."""
@@ -213,12 +183,10 @@ class StreamScheduler:
     def _stop(self) -> None:
         with self._lock:
             self._is_stopped = True
-            thread, pool, known = self._thread, self._pool, list(self._known)
+            thread, pool = self._thread, self._pool
         self.wake()
         self.readers.end_looks()
-        for query_id in known:
-            self._end(query_id)
-        self._folds.close()
+        self._queries.close()
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
         if thread is not None:
@@ -260,16 +228,16 @@ class StreamScheduler:
 
         The threads of busy queries find new items by themselves.
         """
-        is_idle = any(not one.is_busy for one in list(self._known.values()))
+        is_idle = any(not one.is_busy for one in self._queries)
         return self.readers.events.files if is_idle else ()
 
     def _running(self) -> list[ContinuousQuery]:
         running = [query for query in self._catalog.streams.queries() if is_running(query)]
         present = {query.query_id for query in running}
-        for query_id, known in list(self._known.items()):
-            if query_id not in present and known.lock.acquire(blocking=False):
+        for known in self._queries:
+            if known.query.query_id not in present and known.lock.acquire(blocking=False):
                 try:
-                    self._end(query_id, known)
+                    self._queries.end(known.query.query_id, known)
                 finally:
                     known.lock.release()
         found = [query for query in running if not query.trigger.ends and self._runs_here(query)]
@@ -289,7 +257,7 @@ class StreamScheduler:
     def _begin(self, query: ContinuousQuery, now: float, quiet: list[ScheduledQuery]) -> float:
         """Hand a due query to a thread of the pool, or add it to `quiet`. Return the time at which it is due next."""
         try:
-            scheduled = self._scheduled(query.query_id)
+            scheduled = self._queries.get(query.query_id)
         except BindError:
             self._is_listed = False
             return now + _LIST_SECONDS
@@ -387,7 +355,7 @@ class StreamScheduler:
             scheduled.has_news, scheduled.seen = False, None
             with scheduled.lock:
                 wait = self._step(query_id, scheduled)
-            is_here = self._known.get(query_id) is scheduled
+            is_here = self._queries.find(query_id) is scheduled
             if wait > 0 or self._num_queued or scheduled.is_awaited or not is_here:
                 return wait
 
@@ -397,7 +365,7 @@ class StreamScheduler:
         if query is None or not is_running(query) or self._is_stopped:
             return _LIST_SECONDS
         if query.definition != scheduled.query.definition:
-            self._end(query_id, scheduled)
+            self._queries.end(query_id, scheduled)
             return 0.0
         runner = scheduled.runner
         view = runner.look(query, _SHARED_SECONDS)
@@ -420,7 +388,7 @@ class StreamScheduler:
         """Record the error of an epoch. Return the seconds after which the epoch is retried."""
         if isinstance(error, TableChangedError):
             # Another process was faster, or a table was dropped: read the catalog again.
-            self._end(query_id, scheduled)
+            self._queries.end(query_id, scheduled)
             return 0.0
         if self._is_stopped:
             return _LIST_SECONDS
@@ -470,38 +438,3 @@ class StreamScheduler:
             figures.fault = str(fault)
         else:
             figures.fault = ""
-
-    def _scheduled(self, query_id: str) -> ScheduledQuery:
-        with self._lock:
-            if self._is_stopped:
-                raise ExecutionError("the engine is stopped", sqlstate="08003")
-            if query_id not in self._known:
-                query = self._catalog.streams.get(query_id)
-                session, log = self._session_of(query), self.log(query_id)
-                figures = self._figures.setdefault(query_id, EpochFigures())
-                bound = self._bound.setdefault(query_id, BoundQueryCache())
-                runner = EpochRunner(session, log, self.readers.of, figures, self.programs, bound, self._fold)
-                self._known[query_id] = ScheduledQuery(runner, session, query)
-            return self._known[query_id]
-
-    def _session_of(self, query: ContinuousQuery) -> OwnSession:
-        """Open a session with the settings and bounds of a query."""
-        own = {POOL.key: STREAM_POOL, USER.key: query.user, QUERY_TIMEOUT.key: "0"}
-        return self._new_session(dict(query.settings) | own, query.bounds)
-
-    def _fold(self, query: ContinuousQuery, session: EngineSession, bound: BoundFoldCache) -> None:
-        """Fold the state of a query: in the background while its epochs go on, else in the session of its epochs."""
-        if query.trigger.ends or self._thread is None:
-            self._folds.now(query, session, bound)
-        else:
-            self._folds.begin(query, bound)
-
-    def _end(self, query_id: str, only: ScheduledQuery | None = None) -> None:
-        """End the work for a query. With `only`, do nothing if that work was ended before."""
-        with self._lock:
-            known = self._known.get(query_id)
-            if known is None or (only is not None and known is not only):
-                return
-            del self._known[query_id]
-        known.session.stop()
-        known.runner.close()

@@ -78,7 +78,7 @@ def epochs(context: sharkpy.SharkContext, folder: Path, query: str, wanted: rang
     for number in wanted:
         put_numbers(folder, f"{number:03}.json", [number])
         until(is_same)
-        until(lambda: not context.streams._folds._begun)
+        until(lambda: not context.streams._queries._folds._begun)
         assert is_same()
 
 

@@ -64,18 +64,18 @@ def test_a_query_that_was_let_go_meanwhile_is_taken_up_again(
     put_numbers(folder, "a", [1])
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers")
     put_numbers(folder, "b", [2])
-    streams, found = context.streams, list[str]()
-    scheduled_of = streams._scheduled
+    queries, found = context.streams._queries, list[str]()
+    scheduled_of = queries.get
 
     def let_go(query_id: str) -> object:
         scheduled = scheduled_of(query_id)
         if not found:
             # As the thread of the scheduler does that has listed the queries before.
-            streams._end(query_id, scheduled)
+            queries.end(query_id, scheduled)
         found.append(query_id)
         return scheduled
 
-    monkeypatch.setattr(streams, "_scheduled", let_go)
+    monkeypatch.setattr(queries, "get", let_go)
     context.sql("RESUME CONTINUOUS TABLE t")
     assert numbers(context) == [1, 2]
     assert len(found) == 2

@@ -60,7 +60,7 @@ def make(context: sharkpy.SharkContext, folder: Path, query: str, clauses: str =
 def step(context: sharkpy.SharkContext) -> None:
     """Look after the query once, as the scheduler's threads do."""
     query_id = query_of(context).query_id
-    with context.streams._held(query_id) as scheduled:
+    with context.streams._queries.between_epochs(query_id) as scheduled:
         context.streams._step(query_id, scheduled)
 
 
@@ -95,7 +95,7 @@ def test_an_epoch_asks_little(context: sharkpy.SharkContext, folder: Path, query
         put_numbers(folder, f"{number:03d}", [number])
         step(context)
     query_id = query_of(context).query_id
-    with context.streams._held(query_id) as scheduled, statements(context) as found:
+    with context.streams._queries.between_epochs(query_id) as scheduled, statements(context) as found:
         for number in range(4, 7):
             put_numbers(folder, f"{number:03d}", [number])
             context.streams._step(query_id, scheduled)

@@ -71,7 +71,7 @@ def make_paused(context: sharkpy.SharkContext, folder: Path, names: list[str], t
     for number in range(NUM_FILES):
         put_numbers(folder, f"{number}", [number])
     # Each one starts again.
-    until(lambda: not context.streams._known)
+    until(lambda: not list(context.streams._queries))
     return [context.catalog.table("default", name).continuous for name in names]
 
 
@@ -123,14 +123,14 @@ def test_who_waits_for_the_end_of_an_epoch_waits_for_one(
     def run_awaited(self: EpochRunner, view: EpochView, ranges: Ranges) -> None:
         begun.set()
         if not waiting:
-            until(lambda: context.streams._known[query_id].is_awaited)
+            until(lambda: context.streams._queries.get(query_id).is_awaited)
         run(self, view, ranges)
 
     monkeypatch.setattr(EpochRunner, "run", run_awaited)
     context.sql("RESUME CONTINUOUS TABLE t")
     assert begun.wait(60)
     calls = row.calls
-    with context.streams._held(query_id):
+    with context.streams._queries.between_epochs(query_id):
         waiting.append(len(row.epochs))
         # The thread of the first epoch gives the query back, and another call waits for the end of this body.
         until(lambda: row.calls > calls)
@@ -150,7 +150,7 @@ def test_a_row_ends_with_its_query(
 
     def run_noted(self: EpochRunner, view: EpochView, ranges: Ranges) -> None:
         begun.set()
-        until(lambda: streams._known[query_id].is_awaited)
+        until(lambda: streams._queries.get(query_id).is_awaited)
         run(self, view, ranges)
 
     monkeypatch.setattr(EpochRunner, "run", run_noted)
@@ -161,7 +161,7 @@ def test_a_row_ends_with_its_query(
     context.sql(f"{statement} CONTINUOUS TABLE t")
     num_epochs = len(row.epochs)
     assert num_epochs == 1
-    until(lambda: not any(one.is_busy for one in list(streams._known.values())))
+    until(lambda: not any(one.is_busy for one in streams._queries))
     assert len(row.epochs) == num_epochs
     if statement == "PAUSE":
         assert numbers(context) == [0]

@@ -76,7 +76,7 @@ def keep_running(context: sharkpy.SharkContext, name: str) -> None:
 
 def step(context: sharkpy.SharkContext, name: str) -> None:
     """Look after a query once, by the runner that it has."""
-    with context.streams._held(_query_id(context, name)) as scheduled:
+    with context.streams._queries.between_epochs(_query_id(context, name)) as scheduled:
         context.streams._step(_query_id(context, name), scheduled)
 
 

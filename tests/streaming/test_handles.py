@@ -125,8 +125,8 @@ def test_the_end_of_the_engine_is_no_fault_of_queries(
 
     def begin_at_the_end(query: ContinuousQuery, now: float, quiet: list[ScheduledQuery]) -> float:
         # The engine is stopped just when the thread comes to a query that it does not know yet.
-        streams._known.clear()
-        streams._is_stopped = True
+        streams._queries._by_id.clear()
+        streams._queries._is_closed = streams._is_stopped = True
         return begin(query, now, quiet)
 
     monkeypatch.setattr(streams, "_begin", begin_at_the_end)
@@ -134,4 +134,4 @@ def test_the_end_of_the_engine_is_no_fault_of_queries(
     thread.join(60)
     assert not thread.is_alive()
     assert [record.getMessage() for record in caplog.records] == []
-    streams._is_stopped = False
+    streams._queries._is_closed = streams._is_stopped = False

@@ -231,7 +231,7 @@ def test_an_older_copy_of_the_warehouse_writes_nothing(
         context.sql("RESUME CONTINUOUS SINK k")
         with context.catalog.transaction():
             context.catalog._file.run("UPDATE continuous_ SET epoch = 1 WHERE query_id = ?", query)
-        context.streams._end(query)
+        context.streams._queries.end(query)
         put_numbers(folder, "d", [2])
         with pytest.raises(SharkError, match="has epoch 3 of the sink, and the warehouse knows 1"):
             context.sql("RESUME CONTINUOUS SINK k")
@@ -250,7 +250,7 @@ def test_a_mark_that_the_broker_has_forgotten(
 
     def forget(step: str) -> None:
         if step == kill_points.BEGUN:
-            context.streams._end(query)
+            context.streams._queries.end(query)
             made.admin.delete_consumer_groups([f"sharkpy-{query}"])[f"sharkpy-{query}"].result(30)
             raise ResourceError("no room", sqlstate="53100")
 

@@ -197,7 +197,7 @@ def test_an_epoch_of_another_process_has_its_own_ranges(tmp_path: Path, kafka: K
         context.streams.stop()
         put_file(tmp_path, 1)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        known = context.streams._scheduled(query).runner
+        known = context.streams._queries.get(query).runner
         found = context.catalog.streams.find(query)
         assert found is not None
         assert known._restored(found) is None

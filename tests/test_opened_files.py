@@ -124,7 +124,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/storage/requests.py": {"open": NONE, "read_text": SYSTEM},
     "streaming/epoch_log.py": {"open": OWN, "read_text": OWN},
     "streaming/lease.py": {"open": OWN, "read_text": OWN},
-    "streaming/sources/open_writers.py": {"open": LISTED},
+    "streaming/sources/folder_finder.py": {"open": LISTED},
     "thrift/server/auth/ldap.py": {"open": NONE},
     "thrift/server/auth/password_file.py": {"fdopen": OWNER, "read_text": OWNER},
     "thrift/server/calls.py": {"open": NONE},

@@ -159,7 +159,7 @@ def test_a_process_that_ends_before_it_tells(
         context.sql(f"CREATE STREAM events ({EVENTS}) STORED AS JSON FROM FOLDER '{folder}'")
         make(context, windows(), clauses)
         follow(context)
-        monkeypatch.setattr(epoch_runner, "tell_closed", lambda *_: None)
+        monkeypatch.setattr(epoch_runner, "add_closed_windows", lambda *_: None)
         epoch(context, folder, 1, 1, 30)
         go_on(context)
         assert answer(context, "u") == []

@@ -270,7 +270,7 @@ def table_columns(
     """Return the blocks of a cached table on this machine, if the features are its own columns and seem to have the
     required layout.
 
-    No value is missing or infinite, so no policy for missing values is needed. `lie_side_by_side` checks the layout of
+    No value is missing or infinite, so no policy for missing values is needed. `are_adjacent` checks the layout of
     each block.
     """
     found = _scanned(features.plan)

@@ -101,7 +101,7 @@ def add_closed_windows(query: ContinuousQuery, state: Table, session: EngineSess
 
 
 def watermark_of(table: Table, session: EngineSession) -> int:
-    """Return the watermark of a table of windows in microseconds since 1970, or `_BEGIN` if it has none yet."""
+    """Return the watermark of a table of windows in microseconds since 1970; without one, `_BEFORE_ALL_WINDOWS`."""
     catalog = session.catalog
     state = catalog.state_table(table)
     if state is None:

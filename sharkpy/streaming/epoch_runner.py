@@ -223,7 +223,7 @@ class EpochRunner:
             for stream, position in to.offsets:
                 if not is_position_within(readers[stream].first(), position) and position != current.offset(stream):
                     name = self._stream(stream).qualified_name
-                    raise BindError(f"items of {name} behind epoch {to.number} are gone", sqlstate="55000")
+                    raise BindError(f"items of {name} after epoch {to.number} are gone", sqlstate="55000")
 
         check(query)
         publish([written(), EpochRollback(query.query_id, to, self.session.catalog, check)], self.session.catalog)

@@ -68,7 +68,7 @@ def check_targets(inserts: Inserts, known: tuple[str, ...]) -> None:
     """Raise BindError if INSERTs write other tables than `known`, by id: one was dropped and made again."""
     if target_ids(inserts) != known:
         message = "the continuous insert writes other tables than when it was made"
-        raise BindError(message, hint="ALTER CONTINUOUS INSERT name AS … gives it the tables of now")
+        raise BindError(message, hint="ALTER CONTINUOUS INSERT name AS … makes it write the current tables")
     for table in targets_of(inserts):
         check_target(table)
 

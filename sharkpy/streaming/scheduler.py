@@ -247,7 +247,7 @@ class StreamScheduler:
     def _runs_here(self, query: ContinuousQuery) -> bool:
         """Return True if this process runs a query.
 
-        A sink with a program runs where its program is, other queries in the process with the lease.
+        A sink with a program runs in the process of its program. Other queries run in the process with the lease.
         """
         table = self._catalog.named(query)
         if table is not None and table.is_continuous_sink and sink_kind(table).taker:

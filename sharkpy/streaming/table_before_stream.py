@@ -151,4 +151,4 @@ def _writers(history: str, stream: str, catalog: Catalog) -> list[ContinuousQuer
 def _check_there(position: Position, reader: SourceReader) -> None:
     first = reader.first()
     if any(one < other for one, other in zip(position, first, strict=False)):
-        raise BindError("items of the stream behind the rows of the table are gone", sqlstate="55000")
+        raise BindError("items of the stream after the rows of the table are gone", sqlstate="55000")

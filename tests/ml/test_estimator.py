@@ -267,7 +267,7 @@ GOOD = json.loads(Centre().fit(X).to_json())
         (json.dumps({k: v for k, v in GOOD.items() if k != "fitted"}), "is a damaged model: KeyError: 'fitted'"),
         (json.dumps(GOOD | {"parameters": {"size": 1}}), "is a damaged model"),
         (json.dumps(GOOD | {"parameters": 3}), "is a damaged model"),
-        (json.dumps(GOOD | {"fitted": {"predict": 1}}), '"predict" is no fitted attribute'),
+        (json.dumps(GOOD | {"fitted": {"predict": 1}}), '"predict" is not a fitted attribute'),
         (json.dumps(GOOD | {"fitted": {"centre_": {"array": ["<f8", [3], [1.0]]}}}), "is a damaged model"),
         (json.dumps(GOOD | {"fitted": {"centre_": {"pickle": "gAN9"}}}), "unknown kind of value pickle"),
     ],

@@ -211,7 +211,7 @@ BAD: dict[str, tuple[Any, Any, type[SharkError], str]] = {
     "a number": (5, None, ParameterError, "int cannot be saved"),
     "a text": ("abc", None, ParameterError, "str cannot be saved"),
     "levels": (pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])), None, UnsupportedError, "levels"),
-    "schema": ([1], 5, ParameterError, "int is no schema"),
+    "schema": ([1], 5, ParameterError, "int is not a schema"),
     "type": ([1], "a integre", ParseError, "integre"),
 }
 

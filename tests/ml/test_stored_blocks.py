@@ -154,7 +154,7 @@ def test_missing_values(context: sharkpy.SharkContext) -> None:
         ("SELECT i, n FROM points", (None, "n", None, "mean"), DataError, 'label "n" has 350 missing values'),
         ("SELECT i, 1 / CAST(0 AS DOUBLE) AS z FROM points", (["z"],), DataError, 'column "z" has 3,500'),
         ("SELECT s FROM points", (), DataError, "a table without numeric columns"),
-        ("SELECT s, y FROM points", (None, "y"), DataError, "without numeric columns beside the label"),
+        ("SELECT s, y FROM points", (None, "y"), DataError, "without numeric columns other than the label"),
         (
             "SELECT i, s FROM points",
             (["i", "s"],),

@@ -264,7 +264,7 @@ def test_what_a_batch_function_may_return(people: TableRDD, returned: Any) -> No
         (lambda b: {"a": b["name"]}, "a int", DataError, 'column "a" is int and cannot have \'name'),
         (lambda b: {"b": b["id"]}, "a int", ColumnNotFoundError, 'no column "a" in what'),
         (lambda b: 7, "a int", DataError, "is of type int"),
-        (lambda b: {"a": [1, 2], "b": [1]}, "a int, b int", DataError, "no batch of rows"),
+        (lambda b: {"a": [1, 2], "b": [1]}, "a int, b int", DataError, "not a batch of rows"),
         (lambda b: {"a": [1 // 0]}, "a int", ExecutionError, "ZeroDivisionError"),
         (lambda b: {"a": [300]}, "a tinyint", DataError, "cannot have 300"),
         (lambda b: {}, ["a"], ParameterError, "with types"),

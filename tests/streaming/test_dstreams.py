@@ -237,7 +237,7 @@ def test_joins(context: sharkpy.SharkContext, folder: Path, clicks: Stream) -> N
     ):
         found = [sorted(map(str, rows_of(clicks.join("people", "uid", how)))) for how in words.split()]
         assert found == found[:1] * len(found)
-    with pytest.raises(BindError, match='"sideways" is no join'):
+    with pytest.raises(BindError, match='"sideways" is not a join'):
         clicks.join("people", "uid", "sideways")
     assert kept(both, "both", 1, unbounded=True) == [("/a", "pen"), ("/b c", "pen")]
     near = clicks.join(orders, condition="l.uid < r.uid AND r.item = 'ink'", select=["l.uid AS u", "r.item"])

@@ -144,7 +144,7 @@ def test_the_folder_is_not_changed_for_a_link(context: sharkpy.SharkContext, fol
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out").symlink_to(tmp_path / "elsewhere")
     put_numbers(folder, "b", [2])
-    with pytest.raises(BindError, match="is behind a link now"):
+    with pytest.raises(BindError, match="is reached through a link now"):
         context.sql("RESUME CONTINUOUS SINK s")
     assert list((tmp_path / "elsewhere").iterdir()) == []
     (tmp_path / "out").unlink()

@@ -150,7 +150,7 @@ def test_pushed_rows_that_are_gone_cannot_be_read_again(context: sharkpy.SharkCo
     for number in (1, 2):
         context.push("events").write([(number,)])
         context.sql("RESUME CONTINUOUS TABLE t")
-    with pytest.raises(BindError, match=r"items of default\.events behind epoch 1 are gone"):
+    with pytest.raises(BindError, match=r"items of default\.events after epoch 1 are gone"):
         context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 1")
     assert numbers(context) == [1, 2]
 

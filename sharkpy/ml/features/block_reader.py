@@ -45,7 +45,7 @@ class TableColumns:
     def __call__(self, number: int, block: Block) -> FeatureBlock:
         X = matrix_in(block, self.names, np.dtype(self.dtype))
         if X is None:
-            raise InternalError(f"{', '.join(self.names)} do not lie side by side in {block.path}")
+            raise InternalError(f"{', '.join(self.names)} are not adjacent in {block.path}")
         return FeatureBlock(number, X, None if self.label is None else self._labels(block, self.label))
 
     def _labels(self, block: Block, name: str) -> npt.NDArray[Any]:

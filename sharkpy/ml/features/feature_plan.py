@@ -83,7 +83,7 @@ def feature_plan(
         chosen = [column for column in plan.output if is_feature(column.dtype) and column != label_column]
         if not chosen:
             raise DataError(
-                "a table without numeric columns" + (" beside the label" if label else ""), hint=_have(plan)
+                "a table without numeric columns" + (" other than the label" if label else ""), hint=_have(plan)
             )
     else:
         chosen = [_column(plan, name) for name in columns]

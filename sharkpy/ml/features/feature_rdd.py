@@ -254,7 +254,7 @@ class FeatureSource:
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Pair]:
         del partition, frames
-        raise InternalError("features are read in tasks alone")
+        raise InternalError("features can only be read in tasks")
 
     def __reduce__(self) -> tuple[Any, ...]:
         elements = self.bound().elements

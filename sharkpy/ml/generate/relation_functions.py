@@ -130,7 +130,7 @@ BUILT_IN: dict[str, Callable[[str], PythonRelation]] = {
 def built_in(name: str) -> PythonRelation:
     """Return the built-in function of that name, which the registry has checked."""
     if name not in BUILT_IN:
-        raise InternalError(f'nothing is behind the function "{name}"')
+        raise InternalError(f'the function "{name}" has no Python function')
     return BUILT_IN[name](name)
 
 

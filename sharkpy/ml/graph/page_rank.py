@@ -128,7 +128,7 @@ class PageRank(Estimator):
     ) -> Graph:
         if isinstance(edges, Graph):
             if vertices is not None or personalization is not None:
-                raise DataError("a Graph has its vertices", hint="give what it was made of")
+                raise DataError("a Graph has its vertices", hint="pass the data that it was made of")
             return edges
         if isinstance(personalization, Mapping):
             personalization = (list(personalization), list(personalization.values()))

@@ -177,7 +177,7 @@ class Estimator:
             raise SourceError(f"{origin} is a damaged model: {error}") from error
         for name, value in state.fitted.items():
             if not name.endswith("_") or name.startswith("_"):
-                raise SourceError(f'{origin} is a damaged model: "{name}" is no fitted attribute')
+                raise SourceError(f'{origin} is a damaged model: "{name}" is not a fitted attribute')
             setattr(model, name, value)
         return model
 

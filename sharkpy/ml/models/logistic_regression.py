@@ -156,7 +156,7 @@ class LogisticRegression(Predictor):
         is_first = "curvature_" not in vars(self)
         known = _distinct(labels if classes is None else np.asarray(classes)) if is_first else self.classes_
         if len(known) < 2:
-            raise DataError("the first batch has one class only", hint="give all classes that may come: classes=[…]")
+            raise DataError("the first batch has one class only", hint="name all classes that may come: classes=[…]")
         if isinstance(y, str):
             features = features or [name for name in column_names(data) or () if name != y]
         if not is_first:

@@ -50,7 +50,7 @@ def _table(returned: Any, what: str) -> pa.Table:
         if hasattr(returned, "__arrow_c_stream__") or hasattr(returned, "__arrow_c_array__"):
             return pa.table(returned)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise DataError(f"{what} is no batch of rows: {error}") from None
+        raise DataError(f"{what} is not a batch of rows: {error}") from None
     raise DataError(f"{what} is of type {type(returned).__name__}", hint="return a batch, a table, or a dict of arrays")
 
 

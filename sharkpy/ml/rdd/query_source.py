@@ -69,7 +69,7 @@ class QuerySource:
         return self.query.session
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        raise InternalError("the rows of a query are read in tasks alone")
+        raise InternalError("the rows of a query can only be read in tasks")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return getattr, (self.bound().stage.task, "batches")

@@ -62,7 +62,7 @@ def _pairs(schema: Any) -> list[tuple[str, DataType | None]]:
         return [(field.name, arrow_column_type(field.name, field.type)) for field in schema]
     if isinstance(schema, Sequence) and all(isinstance(name, str) for name in schema):
         return [(name, None) for name in schema]
-    raise ParameterError(f"{type(schema).__name__} is no schema", hint=_FORMS)
+    raise ParameterError(f"{type(schema).__name__} is not a schema", hint=_FORMS)
 
 
 def declared_type(name: object, dtype: object) -> DataType:
@@ -75,7 +75,7 @@ def declared_type(name: object, dtype: object) -> DataType:
         return found
     if type(dtype).__module__.startswith("pyarrow"):
         return arrow_column_type(str(name), dtype)
-    raise ParameterError(f'column "{name}": {dtype!r} is no type', hint='such as "bigint" or "array<string>"')
+    raise ParameterError(f'column "{name}": {dtype!r} is not a type', hint='such as "bigint" or "array<string>"')
 
 
 def arrow_column_type(name: str, arrow_type: Any) -> DataType:

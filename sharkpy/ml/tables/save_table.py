@@ -144,7 +144,7 @@ def _qualified(session: EngineSession, name: str) -> tuple[str, str]:
     """Return database and name of a table that is written `table` or `database.table`."""
     parts = [part.strip("`").lower() for part in name.split(".")]
     if len(parts) > 2 or not all(parts):
-        raise BindError(f'"{name}" is no name of a table: it is table or database.table', sqlstate="42602")
+        raise BindError(f'"{name}" is not the name of a table: it is table or database.table', sqlstate="42602")
     for part in parts:
         check_name(part)
     return (session.current_database, parts[0]) if len(parts) == 1 else (parts[0], parts[1])
@@ -173,7 +173,7 @@ def _bound(text: str, source: _Source, session: EngineSession) -> CreateTable | 
     catalog: Any = _WithSource(session.catalog, source.table)
     command = bind(text, catalog, session.conf, session.current_database)
     if not isinstance(command, (CreateTable, Insert)) or command.query is None:
-        raise InternalError(f"{text} is no statement that writes a table")
+        raise InternalError(f"{text} is not a statement that writes a table")
     query = command.query
     if isinstance(source.rows, LogicalPlan):
         # A plan put into it shares no column's id with it.

@@ -160,7 +160,7 @@ class DStream:
         kind = _JOINS.get(how.lower().replace("_", ""))
         if kind is None:
             raise BindError(
-                f'"{how}" is no join', hint="inner, left, right, full, semi, anti or cross", sqlstate="22023"
+                f'"{how}" is not a join', hint="inner, left, right, full, semi, anti or cross", sqlstate="22023"
             )
         if isinstance(other, str):
             relation, functions = other, dict[str, Declared]()

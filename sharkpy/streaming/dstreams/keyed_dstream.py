@@ -226,5 +226,5 @@ def _declared(aggregate: object) -> Declared:
     if isinstance(aggregate, Declared):
         return aggregate
     if not callable(aggregate):
-        raise BindError(f"{aggregate!r} is no aggregate", hint="a class of init, update, merge and finish")
+        raise BindError(f"{aggregate!r} is not an aggregate", hint="a class of init, update, merge and finish")
     return Declared("aggregate", aggregate, Options())

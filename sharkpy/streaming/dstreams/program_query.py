@@ -66,7 +66,7 @@ class ProgramQuery:
         """Bind the query. Raise BindError 42601 if its text is another statement."""
         plan = self.bound_in("", session)
         if not isinstance(plan, LogicalPlan):
-            raise BindError(f"{self.text} is no query", sqlstate="42601")
+            raise BindError(f"{self.text} is not a query", sqlstate="42601")
         return plan
 
     def bound_in(self, begin: str, session: EngineSession) -> Statement:

@@ -54,7 +54,7 @@ class FolderWrite(QuietWrite):
         table = epoch.table
         if os.path.realpath(table.location or "") != table.location:
             # The creator of the sink was allowed to write into that folder, not into the target of a later link.
-            raise BindError(f'the folder "{table.location}" of {table.qualified_name} is behind a link now')
+            raise BindError(f'the folder "{table.location}" of {table.qualified_name} is reached through a link now')
         return cls(epoch, new_staging(str(_waiting(table)), epoch.session))
 
     @property
@@ -185,8 +185,8 @@ def _folder(path: str, streams: tuple[str, ...], session: StreamSession) -> str:
     folder = check_remote_folder(path, session) if is_remote else session.restrictions.check_path(path)
     session.restrictions.gate.require_below(path)
     folders = TableFolders(session.catalog)
-    if (owner := folders.owner_at(folder) or folders.folder_inside(folder)) is not None:
-        raise BindError(f'the folder "{folder}" of a continuous sink is that of {owner.owner}', sqlstate="42809")
+    if (owner := folders.lies_in(folder) or folders.held_by(folder)) is not None:
+        raise BindError(f'the folder "{folder}" of a continuous sink belongs to {owner.owner}', sqlstate="42809")
     folder = folder if is_remote else os.path.realpath(folder)
     for stream in filter(None, map(session.catalog.current_table, streams)):
         if stream.location is not None and _is_below(folder, stream.location):

@@ -161,7 +161,7 @@ class SocketReader(SpoolReader):
             with pa.ipc.open_stream(frame) as reader:
                 table = tabular(reader.read_all())
         except pa.ArrowException as error:
-            raise DataError(f"a frame is no Arrow IPC stream: {error}") from None
+            raise DataError(f"a frame is not an Arrow IPC stream: {error}") from None
         rows = TabularRows(schema, "a frame")([table], 0)
         with spool_file(self._spool, file_suffix(storage.name, storage.properties)) as path:
             return source(storage.name).write(rows, schema, storage.properties, str(path))
@@ -206,5 +206,5 @@ def host_and_port(text: str) -> tuple[str, int]:
     host, _, digits = text.rpartition(":")
     port = whole_number(digits)
     if not host or port is None or not 0 < port <= _MOST_PORT:
-        raise BindError(f'"{text}" is no address', hint="write 'host:port'", sqlstate="22023")
+        raise BindError(f'"{text}" is not an address', hint="write 'host:port'", sqlstate="22023")
     return host.removeprefix("[").removesuffix("]"), port

@@ -15,8 +15,8 @@ import pyarrow as pa
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.thrift.row_sets import encode_row_set
-from sharkpy.thrift.wire.bindings import ttypes
 from sharkpy.values import types as t
 
 Row = dict[str, str | int | float]

@@ -22,7 +22,7 @@ from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.storage.errors import StoreName, storage_failure
 from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.sql.statements.bind_session_commands import bind_set
-from sharkpy.thrift.metadata.patterns import name_test
+from sharkpy.thrift.metadata.catalog_calls import name_test
 from sharkpy.udf.java_datetime import parse_time
 from sharkpy.udf.literals import string_value
 from sharkpy.udf.number_format import format_pattern

@@ -11,9 +11,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base import settings
-from sharkpy.demo.flights_data import write_files
+from sharkpy.demo.flights_data import create_tables, write_files
 from sharkpy.demo.run_demo import BLOCK_ROWS
-from sharkpy.demo.tables import create_tables
 from sharkpy.session.output_formats import write_lines, write_table
 from sharkpy.sql.grammar.split_statements import split_statements
 from tests.waiting import until

@@ -21,7 +21,7 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from bench.suites import ROOT
-from sharkpy.thrift.wire.bindings import TCLIService, ttypes
+from sharkpy.thrift.bindings import TCLIService, ttypes
 
 _FETCH_ROWS = 1000
 

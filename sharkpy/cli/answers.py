@@ -1,4 +1,4 @@
-"""Output of a statement's answer: on the terminal, in a pager, or in a file."""
+"""Output of a statement's answer by the user's options: on the terminal, in a pager, or in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.cli.plan_tree import draw_plan
-from sharkpy.cli.shell_options import ShellOptions
 from sharkpy.session.output_formats import BINARY_WRITERS, FOR_READING, OF_SUFFIX, WRITERS, Look, write_lines
 from sharkpy.values.visible_text import as_visible, visible_lines
 
@@ -192,3 +191,29 @@ def _opened_binary(path: Path) -> BinaryIO:
 
 def _cannot_write(path: Path, error: OSError) -> ConfigurationError:
     return ConfigurationError(f'cannot write "{path}": {error.strerror}', sqlstate="58030")
+
+
+DEFAULT_MAX_ROWS = 1_000
+
+
+@dataclass(slots=True)
+class ShellOptions:
+    """Options of the shell. `output` receives all answers, `once` only the next one; None for both means the
+    terminal.
+    """
+
+    mode: str = "table"
+    null_text: str | None = None
+    """Text of NULL; None for the default of the format."""
+    max_rows: int = DEFAULT_MAX_ROWS
+    """Rows of an answer that the terminal shows; 0 means all."""
+    width: int = 0
+    """Cells that a table may take on the terminal; 0 for the terminal's width, -1 for the width that the table
+    needs.
+    """
+    timer: bool = True
+    pager: bool = True
+    explain: str = "off"
+    """off: answers; on: plans instead of answers; analyze: plans with the figures of their runs."""
+    output: Path | None = None
+    once: Path | None = None

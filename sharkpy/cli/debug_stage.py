@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ExecutionError, SharkError
-from sharkpy.cli.given_settings import session_settings
+from sharkpy.cli.shell_session import session_settings
 from sharkpy.execution.stages.stage_record import StageFacts, recorded_stages
 from sharkpy.execution.workers.worker_environment import version_differences
 
@@ -38,8 +38,8 @@ def run_debug_stage(options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from sharkpy.cli.run_statements import run_script
     from sharkpy.cli.shell_session import LocalNames
+    from sharkpy.cli.statement_shell import run_script
     from sharkpy.session.connect import connect
 
     values = {**session_settings(options), settings.DEBUG_RECORD.key: str(options.folder.absolute())}

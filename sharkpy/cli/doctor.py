@@ -62,7 +62,7 @@ def run_doctor(warehouse: str | None, given: Mapping[str, str]) -> int:
         is_well &= good
         sys.stdout.write(f"{'ok  ' if good else 'FAIL'} {name:<16} {text}\n")
     if uri.is_remote(location):
-        from sharkpy.cli.warehouse_doctor import warehouse_checks
+        from sharkpy.cli.storage_doctor import warehouse_checks
 
         for good, name, text in warehouse_checks(location, conf):
             is_well &= good

@@ -1,7 +1,9 @@
-"""Interactive shell on a terminal."""
+"""Interactive shell on a terminal. It also shows the epochs of continuous sinks TO CONSOLE."""
 
 from __future__ import annotations
 
+import io
+import shutil
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -15,14 +17,13 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from sharkpy.base.secrets import redacted
 from sharkpy.base.users import user_state_folder
 from sharkpy.base.version import __version__
-from sharkpy.cli.answers import Answer
+from sharkpy.cli.answers import Answer, ShellOptions
 from sharkpy.cli.commands import as_command, is_command
 from sharkpy.cli.completer import SharkCompleter
-from sharkpy.cli.epoch_text import epoch_text
 from sharkpy.cli.error_text import error_text
-from sharkpy.cli.shell_options import ShellOptions
 from sharkpy.cli.shell_session import Names, ShellSession
 from sharkpy.cli.statement_shell import StatementShell, footer
+from sharkpy.session.output_formats import Look, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,3 +135,23 @@ def _key_bindings() -> KeyBindings:
 
 def _continuation(width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:  # noqa: ARG001
     return [("", "> ".rjust(width))]
+
+
+MOST_ROWS = 20
+
+
+def epoch_text(sink: Table, number: int, batches: Iterable[pa.RecordBatch]) -> str:
+    """Return the first rows of an epoch and the number of its rows, or an empty text for an epoch without rows."""
+    shown: list[pa.RecordBatch] = []
+    num_rows = 0
+    for batch in batches:
+        if num_rows < MOST_ROWS:
+            shown.append(batch.slice(0, MOST_ROWS - num_rows))
+        num_rows += batch.num_rows
+    if not num_rows:
+        return ""
+    rows = f"{num_rows:,} row{'' if num_rows == 1 else 's'}"
+    cut = f", of which {MOST_ROWS} are shown" if num_rows > MOST_ROWS else ""
+    table = io.StringIO()
+    write_table(table, sink.schema, shown, Look(width=shutil.get_terminal_size().columns))
+    return f"{sink.qualified_name}, epoch {number}: {rows}{cut}\n{table.getvalue().rstrip()}"

@@ -13,8 +13,7 @@ from typing import NoReturn
 
 from sharkpy.base.errors import ConfigurationError, SharkError
 from sharkpy.base.version import __version__
-from sharkpy.cli.given_settings import session_settings
-from sharkpy.cli.open_session import add_server_options
+from sharkpy.cli.shell_session import add_server_options, session_settings
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "html", "parquet", "arrow")
 
@@ -85,13 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_shell(options: argparse.Namespace) -> int:
-    from sharkpy.cli.open_session import open_session
+    from sharkpy.cli.shell_session import open_session
 
     text = _script(options)
     session, names = open_session(options, session_settings(options), stays=text is None)
     try:
         if text is not None:
-            from sharkpy.cli.run_statements import run_script
+            from sharkpy.cli.statement_shell import run_script
 
             return run_script(session, names, text, options.format, timing=options.timing, null_text=options.nullvalue)
         from sharkpy.cli.interactive import Shell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import gc
 import getpass
 import logging
 import resource
@@ -16,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.base.secrets import redacted
 from sharkpy.base.settings import HISTORY_SAVED, Setting
-from sharkpy.cli.interpreter_share import share_interpreter
 from sharkpy.thrift.config import AUTHENTICATIONS, Limits, ServerConfig
 
 if TYPE_CHECKING:
-    from sharkpy.thrift.work_board import WorkBoard
+    from sharkpy.thrift.guard import StatementBoard
 
 _LOOK_SECONDS = 0.2
 _FILES = 1 << 16
@@ -106,19 +106,18 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
     logging.basicConfig(level=options.log_level.upper(), handlers=[handler])
     _quiet_py4j()
     _raise_file_limit()
-    from sharkpy.thrift.guard import guarded
-    from sharkpy.thrift.work_board import WorkBoard
+    from sharkpy.thrift.guard import StatementBoard, guarded
 
     # Given settings follow, and may override these.
     settings = {HISTORY_SAVED.key: "true", **settings}
-    board = WorkBoard()
+    board = StatementBoard()
     with guarded(config.limits, board) as guard:
         _serve(options, settings, config, guard, board)
     return 0
 
 
 def _serve(
-    options: argparse.Namespace, settings: dict[str, str], config: ServerConfig, guard: int, board: WorkBoard
+    options: argparse.Namespace, settings: dict[str, str], config: ServerConfig, guard: int, board: StatementBoard
 ) -> None:
     """Serve until a signal arrives and the running statements have ended."""
     from sharkpy.session.connect import connect
@@ -127,7 +126,7 @@ def _serve(
 
     with connect(options.master, options.warehouse, **settings) as session:
         server = HiveServer(session, config, board)
-        server.pulse.guard = guard
+        server.heartbeat.guard = guard
         # This is a plain list: the interrupted code may hold a lock that the handler would need.
         received: list[int] = []
 
@@ -192,3 +191,21 @@ def _set_password(path: Path | None, user: str) -> int:
     password = getpass.getpass(f"password of {user}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
     set_password(path, user, password)
     return 0
+
+
+_SWITCH_SECONDS = 0.001
+"""Longest time that one statement's Python works while another waits for the interpreter. The default is 0.005: a short
+statement, with some hundred waits, would be slow next to a long one.
+"""
+_COLLECTED = (10_000, 10, 50)
+"""Objects, and collections of younger ones, between two collections of garbage: of all objects after five million new
+ones. By default, the tree of a long statement is scanned many times while it grows, and all other threads wait.
+"""
+
+
+def share_interpreter() -> None:
+    """Keep statements of one thread from delaying other threads for long. Call it after all modules are imported."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECTED)

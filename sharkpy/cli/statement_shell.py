@@ -1,4 +1,7 @@
-"""Shell without its own terminal: it runs statements and commands of the shell, one after the other."""
+"""Shell without its own terminal: it runs statements and commands of the shell, one after the other.
+
+`run_script` runs a script in it, and writes answers to standard output.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from sharkpy.base.errors import SharkError
-from sharkpy.cli.answers import Answer, AnswerWriter, show_pages
-from sharkpy.cli.commands import BARE_WORDS, as_command, find_command, is_command
+from sharkpy.base.errors import CancelledError, SharkError
+from sharkpy.cli.answers import Answer, AnswerWriter, ShellOptions, show_pages
+from sharkpy.cli.commands import BARE_WORDS, as_command, find_command, is_command, is_known_command
+from sharkpy.cli.error_text import error_text
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress, short_count
-from sharkpy.cli.shell_options import ShellOptions
 from sharkpy.cli.shell_session import Names, ShellSession
-from sharkpy.values.visible_text import for_terminal
+from sharkpy.values.visible_text import for_terminal, visible_lines
 
 if TYPE_CHECKING:
     from sharkpy.session.result import Row
@@ -66,7 +69,7 @@ class StatementShell(ABC):
 
     def run_script(self, text: str) -> bool:
         """Run statements, and commands each on their own line, up to the first error."""
-        for number, piece in pieces(text):
+        for number, piece in script_pieces(text):
             done = self.run_command(piece, number) if is_command(piece) else self.run_sql(piece, number)
             if not done or self.is_over:
                 return done
@@ -173,7 +176,7 @@ def footer(answer: Answer, seconds: float, rows_read: int = 0) -> str:
     return f"done {took}" if count is None else f"{count:,} row{'' if count == 1 else 's'} {took}"
 
 
-def pieces(script: str) -> list[tuple[int, str]]:
+def script_pieces(script: str) -> list[tuple[int, str]]:
     """Cut a script into commands of the shell and runs of SQL, each with the 1-based line it starts in."""
     found: list[tuple[int, str]] = []
     sql: list[str] = []
@@ -194,3 +197,62 @@ def _is_between_statements(lines: list[str]) -> bool:
     text = "\n".join(lines)
     # A word after an open statement does not add a statement; a word after a finished statement does.
     return len(split_statements(text + "\nx")) == len(split_statements(text)) + 1
+
+
+_FAILED, _CANCELLED = 1, 130
+"""Exit codes."""
+
+
+def run_script(
+    session: ShellSession,
+    names: Names,
+    text: str,
+    output_format: str,
+    *,
+    timing: bool = False,
+    null_text: str | None = None,
+) -> int:
+    """Run a script and return the exit code: 1 at the first error, which ends the script."""
+    shell = ScriptShell(session, names, output_format, null_text, timing=timing)
+    remove = session.add_progress_listener(shell.board.update)
+    try:
+        return 0 if shell.run_script(text) else shell.code
+    finally:
+        shell.answers.close()
+        remove()
+
+
+class ScriptShell(StatementShell):
+    """Shell of a script: requested output goes to standard output, everything else to standard error."""
+
+    def __init__(
+        self, session: ShellSession, names: Names, output_format: str, null_text: str | None, *, timing: bool
+    ) -> None:
+        options = ShellOptions(output_format, null_text, max_rows=0, width=-1, pager=False, timer=timing)
+        super().__init__(session, names, options)
+        self.code = _FAILED
+
+    def run_command(self, text: str, line: int = 1) -> bool:
+        """Run a command of the shell. `!ls` and similar run a command of the machine, as in Hive."""
+        is_statement = text.lstrip().startswith("!") and not is_known_command(text)
+        return self.run_sql(text, line) if is_statement else super().run_command(text, line)
+
+    def confirm(self, text: str) -> None:
+        """Print nothing: the script's author knows what it changes."""
+
+    def tell(self, answer: Answer, seconds: float) -> None:
+        if self.options.timer:
+            sys.stderr.write(f"{footer(answer, seconds, self.board.rows_read)}\n")
+
+    def show_error(self, error: BaseException, statement: str, line: int) -> None:
+        if isinstance(error, BrokenPipeError):
+            return
+        sys.stdout.flush()
+        if isinstance(error, CancelledError):
+            self.code = _CANCELLED
+            sys.stderr.write("cancelled\n")
+            return
+        sys.stderr.write(error_text(error, statement, line) + "\n")
+
+    def write_log(self, text: str) -> None:
+        sys.stderr.write(visible_lines(text) + "\n")

@@ -13,7 +13,7 @@ from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.client.arrow_rows import batch_of
 from sharkpy.client.remote_calls import CANCELLED, RemoteCalls, error_of
 from sharkpy.execution.statement import Progress, ProgressListener
-from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:

@@ -1,11 +1,12 @@
-"""Session on a server: it sends statements and returns rows as Arrow batches in a Result."""
+"""Session on a server: it sends statements, returns rows as Arrow batches in a Result, and lists names."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,11 +17,12 @@ from sharkpy.client.remote_operation import RemoteOperation
 from sharkpy.client.server_url import ServerUrl
 from sharkpy.execution.statement import Progress, ProgressListener
 from sharkpy.session.result import Result
-from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    # MERGED
 
 _NEWEST = ttypes.TProtocolVersion.HIVE_CLI_SERVICE_PROTOCOL_V10
 _OLDEST_IN_COLUMNS = ttypes.TProtocolVersion.HIVE_CLI_SERVICE_PROTOCOL_V6
@@ -166,3 +168,47 @@ class RemoteSession:
         with contextlib.suppress(SharkError):
             self._calls.call("CloseSession", ttypes.TCloseSessionReq(self._session))
         self._calls.close()
+
+
+NAMES_CACHE_SECONDS = 10.0
+_ANY = "%"
+_ESCAPED = str.maketrans({"_": "\\_", "%": "\\%"})
+
+
+class RemoteNames:
+    """Names for completion. A server that refuses the call gives no names, and no error is raised."""
+
+    def __init__(self, session: RemoteSession) -> None:
+        self._session = session
+        self._known: dict[tuple[str, ...], tuple[float, list[str]]] = {}
+
+    def databases(self) -> Sequence[str]:
+        return self._asked("GetSchemas", ttypes.TGetSchemasReq(schemaName=_ANY), "TABLE_SCHEM")
+
+    def tables(self, database: str = "") -> Sequence[str]:
+        pattern = (database or self._session.current_database).translate(_ESCAPED)
+        return self._asked("GetTables", ttypes.TGetTablesReq(schemaName=pattern, tableName=_ANY), "TABLE_NAME", pattern)
+
+    def columns(self, table: str) -> Sequence[str]:
+        database, _, name = table.replace("`", "").lower().rpartition(".")
+        schema, pattern = (part.translate(_ESCAPED) for part in (database or self._session.current_database, name))
+        request = ttypes.TGetColumnsReq(schemaName=schema, tableName=pattern, columnName=_ANY)
+        return self._asked("GetColumns", request, "COLUMN_NAME", schema, pattern)
+
+    def functions(self) -> Sequence[str]:
+        return self._asked("GetFunctions", ttypes.TGetFunctionsReq(functionName=_ANY), "FUNCTION_NAME")
+
+    def _asked(self, call: str, request: Any, column: str, *key: str) -> list[str]:
+        asked, names = self._known.get((call, *key), (0.0, []))
+        if time.monotonic() - asked < NAMES_CACHE_SECONDS and asked:
+            return names
+        found: list[str] = []
+        try:
+            for schema, batch in self._session.metadata(call, request):
+                place = [name.upper() for name in schema.names].index(column)
+                found += [name for name in batch.column(place).to_pylist() if name is not None]
+        except (SharkError, ValueError):
+            found = names
+        names = list(dict.fromkeys(found))
+        self._known[(call, *key)] = (time.monotonic(), names)
+        return names

@@ -7,9 +7,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from sharkpy.base.cancellation import Cancellation
+from sharkpy.dbapi.batch_inserts import InsertRows, find_insert, staged_rows
 from sharkpy.dbapi.exceptions import InterfaceError, ProgrammingError, translated
-from sharkpy.dbapi.insert_rows import InsertRows, find_insert
-from sharkpy.dbapi.staged_rows import staged_rows
 from sharkpy.session.result import Result, Row
 from sharkpy.sql.parameters import BoundText, Parameters, bind_parameters
 from sharkpy.values.types import CharType, DataType, DecimalType, Field, VarcharType

@@ -1,29 +1,31 @@
-"""IPython magic `%sharkql`."""
+"""IPython magic `%sharkql`, and the display of its progress and rows."""
 
 from __future__ import annotations
 
 import contextlib
+import html
+import io
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+from IPython.display import DisplayHandle, display
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.cli.error_text import error_text
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
-from sharkpy.notebook.display import Answer, DisplayBoard
-from sharkpy.notebook.expressions import bind_expressions
-from sharkpy.notebook.options import Options, parse_options
+from sharkpy.notebook.arguments import Options, bind_expressions, parse_options
 from sharkpy.session.connect import connect
+from sharkpy.session.output_formats import write_html, write_lines, write_table
 from sharkpy.session.shark_context import SharkContext
 from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.sql.parameters import BoundText, errors_at_template
-from sharkpy.values.types import arrow_schema
+from sharkpy.values.types import Schema, arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -183,3 +185,55 @@ class SharkMagics(Magics):
 
         table = pa.Table.from_batches(list(answer.batches), schema=arrow_schema(answer.schema))
         self.shell.user_ns[name] = table
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """First rows of a statement; `is_more` is True if more rows follow."""
+
+    schema: Schema
+    batches: Sequence[pa.RecordBatch]
+    is_more: bool = False
+    is_text: bool = False
+
+    @property
+    def num_rows(self) -> int:
+        return sum(batch.num_rows for batch in self.batches)
+
+    def __repr__(self) -> str:
+        return self._written(write_lines if self.is_text else write_table) + self._note
+
+    def _repr_html_(self) -> str:
+        if self.is_text:
+            return f"<pre>{html.escape(self._written(write_lines))}</pre>"
+        return self._written(write_html) + (f"<p>{self._note}</p>" if self.is_more else "")
+
+    def _written(self, write: Callable[[TextIO, Schema, Sequence[pa.RecordBatch]], object]) -> str:
+        stream = io.StringIO()
+        write(stream, self.schema, self.batches)
+        return stream.getvalue()
+
+    @property
+    def _note(self) -> str:
+        return f"only the first {self.num_rows} rows are shown; --limit shows more" if self.is_more else ""
+
+
+@dataclass(slots=True)
+class DisplayBoard(ProgressBoard):
+    """Progress line as an output of the cell that is updated in place, and cleared at the end."""
+
+    _handle: DisplayHandle | None = field(default=None, init=False)
+
+    def show(self, elapsed: float) -> None:
+        self._display(self.line(elapsed))
+
+    def hide(self) -> None:
+        if self._handle is not None:
+            self._display("")
+
+    def _display(self, line: str) -> None:
+        shown = {"text/plain": line, "text/html": f"<code>{html.escape(line)}</code>" if line else ""}
+        if self._handle is None:
+            self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        else:
+            self._handle.update(shown, raw=True)  # type: ignore[no-untyped-call]

@@ -11,8 +11,7 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.exc import ArgumentError, NoSuchTableError
 
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.sqlalchemy.compiler import SharkCompiler, SharkDDLCompiler, SharkIdentifierPreparer
-from sharkpy.sqlalchemy.type_compiler import SharkTypeCompiler
+from sharkpy.sqlalchemy.compiler import SharkCompiler, SharkDDLCompiler, SharkIdentifierPreparer, SharkTypeCompiler
 from sharkpy.sqlalchemy.types import to_sqlalchemy
 
 if TYPE_CHECKING:

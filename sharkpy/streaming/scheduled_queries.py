@@ -21,8 +21,8 @@ from sharkpy.streaming.state_folding import StateFolds
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
-    from sharkpy.catalog.continuous_query import Position
     from sharkpy.catalog.catalog import Catalog
+    from sharkpy.catalog.continuous_query import Position
     from sharkpy.streaming.readers import StreamReaders
     from sharkpy.streaming.sinks.program_sink import Programs
     from sharkpy.streaming.state_folding import BoundFoldCache

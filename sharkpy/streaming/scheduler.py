@@ -20,8 +20,7 @@ from sharkpy.base.errors import (
     TableChangedError,
 )
 from sharkpy.base.settings import STREAM_EPOCHS, STREAM_POLL_MS
-from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
-from sharkpy.catalog.continuous_query import Position, items_between
+from sharkpy.catalog.continuous_query import ContinuousQuery, Position, QueryState, items_between
 from sharkpy.catalog.stream_kinds import sink_kind
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.streaming.epoch_log import EpochFigures, EpochLog
@@ -34,8 +33,8 @@ from sharkpy.streaming.sinks.program_sink import Console, Programs
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
-    from sharkpy.catalog.epoch_store import RetainedEpoch
     from sharkpy.catalog.catalog import Catalog
+    from sharkpy.catalog.epoch_store import RetainedEpoch
     from sharkpy.execution.commands.writes.staged_write import StagedWrite
 
 _LEASE_SECONDS = 1.0

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError, SourceError, UnsupportedError
-from sharkpy.cli.client_statements import run_client_statement, statements_with_sources
-from sharkpy.cli.local_files import run_dfs
+from sharkpy.cli.client_statements import run_client_statement, run_dfs, statements_with_sources
 
 
 def dfs(text: str) -> list[str]:

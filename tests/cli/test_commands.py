@@ -18,7 +18,7 @@ from sharkpy.cli.commands import COMMANDS, find_command
 from sharkpy.cli.completer import SharkCompleter
 from sharkpy.cli.interactive import Shell
 from sharkpy.cli.shell_session import LocalNames
-from sharkpy.cli.statement_shell import pieces
+from sharkpy.cli.statement_shell import script_pieces
 
 Say = Callable[..., str]
 
@@ -168,7 +168,7 @@ def test_a_file_with_statements_and_commands(say: Say, tmp_path: Path) -> None:
 
 
 def test_pieces_of_a_script() -> None:
-    assert pieces(".a\nSELECT\n.5\n;\n.b") == [(1, ".a"), (2, "SELECT\n.5\n;"), (5, ".b")]
+    assert script_pieces(".a\nSELECT\n.5\n;\n.b") == [(1, ".a"), (2, "SELECT\n.5\n;"), (5, ".b")]
 
 
 def test_the_editor(say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.cli.epoch_text import epoch_text
-from sharkpy.cli.interactive import Shell
+from sharkpy.cli.interactive import Shell, epoch_text
 from sharkpy.cli.shell_session import LocalNames
 from sharkpy.values.types import BIGINT, STRING, Field, Schema
 from tests.cli.terminal import CTRL_D, ENTER, TerminalShell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import sharkpy
-from sharkpy.demo.live import show_stream
+from sharkpy.demo.run_demo import show_stream
 
 
 def test_flights_of_each_hour_are_seen(tmp_path: Path) -> None:

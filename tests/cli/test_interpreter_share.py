@@ -7,7 +7,7 @@ import sys
 
 _GROW = """
 import gc, sys
-from sharkpy.cli.interpreter_share import share_interpreter
+from sharkpy.cli.server import share_interpreter
 share_interpreter()
 of_all = []
 gc.callbacks.append(lambda phase, info: of_all.append(info) if phase == "start" and info["generation"] == 2 else None)

@@ -24,9 +24,9 @@ from sharkpy.cli.error_text import error_text
 from sharkpy.cli.interactive import Shell, TypedTexts, is_complete
 from sharkpy.cli.main import main
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
-from sharkpy.cli.run_statements import run_script
 from sharkpy.cli.server import LogLines
 from sharkpy.cli.shell_session import LocalNames
+from sharkpy.cli.statement_shell import run_script
 from tests.waiting import allowed, until
 
 ROOT = Path(__file__).parent.parent.parent

@@ -8,13 +8,13 @@ from sharkpy.base.errors import CancelledError, TableNotFoundError
 from sharkpy.client.remote_calls import error_of
 from sharkpy.client.remote_operation import RemoteOperation, progress_of
 from sharkpy.execution.statement import Progress
-from sharkpy.thrift.stage_board import StageBoard
+from sharkpy.thrift.bindings import ttypes
+from sharkpy.thrift.operation_progress import StageTable
 from sharkpy.thrift.status import failure
-from sharkpy.thrift.wire.bindings import ttypes
 
 
 def test_the_running_stage_and_all_rows() -> None:
-    board = StageBoard(2)
+    board = StageTable(2)
     board.tell(Progress("Aggregate", 0, 4, 4, 1_000))
     board.tell(Progress("Sort", 1, 1, 3, 234))
     said = progress_of(board.response(0.0, 1.0, is_over=False))
@@ -29,7 +29,7 @@ def test_rows_are_counted_for_their_stage() -> None:
 
 
 def test_waiting() -> None:
-    board = StageBoard(2)
+    board = StageTable(2)
     board.tell(Progress("queue", 0, 0, 0, 0, 3))
     said = progress_of(board.response(0.0, 1.0, is_over=False))
     assert said is not None
@@ -38,7 +38,7 @@ def test_waiting() -> None:
 
 def test_nothing_to_say() -> None:
     assert progress_of(None) is None
-    assert progress_of(StageBoard(1).response(0.0, 1.0, is_over=True)) is None
+    assert progress_of(StageTable(1).response(0.0, 1.0, is_over=True)) is None
     assert progress_of(ttypes.TProgressUpdateResp(headerNames=["STAGES"], rows=[])) is None
 
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from sharkpy import dbapi
-from sharkpy.dbapi import staged_rows
-from sharkpy.dbapi.insert_rows import find_insert
+from sharkpy.dbapi import batch_inserts
+from sharkpy.dbapi.batch_inserts import find_insert
 from sharkpy.execution.statement import Progress
 from sharkpy.session.prepared_statement import PreparedStatement
 from tests.waiting import allowed, when
@@ -212,7 +212,7 @@ def test_many_rows_take_the_same_values_either_way(cursor: dbapi.Cursor, monkeyp
     monkeypatch.setattr(cursor, "_run", lambda text: (runs.append(text.text), run(text)))
     cursor.executemany("INSERT INTO staged VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ROWS)
     assert cursor.rowcount == 300
-    monkeypatch.setattr(staged_rows, "LEAST_ROWS", 1000)
+    monkeypatch.setattr(batch_inserts, "LEAST_ROWS", 1000)
     cursor.executemany("INSERT INTO written VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ROWS)
     monkeypatch.undo()
     assert " FROM `default`.parameters_" in runs[0]

@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import sharkpy
 from sharkpy.base.errors import SharkError
 from sharkpy.cli import progress_line
-from sharkpy.notebook.display import Answer
+from sharkpy.notebook.magic import Answer
 from tests.waiting import allowed, when
 
 SLOW = "SELECT count(*) FROM t a, t b, t c, t d WHERE hash(a.k, b.k, c.k, d.k) % 7 = 3"

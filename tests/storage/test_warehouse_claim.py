@@ -25,7 +25,7 @@ from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.cli.main import main
 from sharkpy.sources.storage.warehouse_claims import Claim, WarehouseClaims
 from sharkpy.thrift.config import ServerConfig
-from sharkpy.thrift.session_opener import _restrictions
+from sharkpy.thrift.sessions import _restrictions
 from tests.children import status_of
 from tests.storage.places import BUCKET, memory_store
 from tests.storage.s3_servers import S3Server

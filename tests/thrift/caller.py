@@ -12,7 +12,7 @@ from thrift.transport.THttpClient import THttpClient
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from sharkpy.thrift.wire.bindings import TCLIService, ttypes
+from sharkpy.thrift.bindings import TCLIService, ttypes
 from tests.waiting import PATIENCE
 
 SUCCESS = ttypes.TStatusCode.SUCCESS_STATUS

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 import sharkpy
-from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.bindings import ttypes
 from tests.thrift.caller import SUCCESS, Caller, columns_of
 from tests.thrift.conftest import MAKE_NUMBERS
 from tests.thrift.evil.evil import LIMIT, Answer, Evil

@@ -14,19 +14,19 @@ from contextlib import contextmanager
 import pytest
 
 from sharkpy.execution.statement import Statement
-from sharkpy.thrift.pulse import Pulse
+from sharkpy.thrift.guard import Heartbeat
 from tests.waiting import PATIENCE, allowed, until
 
 SERVER = """
 import re, signal, sys, threading, time
 from sharkpy.thrift import guard
 from sharkpy.thrift.config import Limits
-from sharkpy.thrift.pulse import Pulse
-from sharkpy.thrift.work_board import WorkBoard
+from sharkpy.thrift.guard import Heartbeat
+from sharkpy.thrift.guard import StatementBoard
 
 guard._LOG_SECONDS = 1.0
 guard.STOP_SECONDS = 1.0
-board = WorkBoard()
+board = StatementBoard()
 signal.signal(signal.SIGTERM, lambda *_: None)
 
 def hold():
@@ -35,16 +35,16 @@ def hold():
         re.match("(a+)+$", "a" * 60 + "b")
 
 with guard.guarded(Limits(drain_seconds=0.5, pause_seconds=float(sys.argv[1])), board) as pipe:
-    pulse = Pulse(list)
-    pulse.guard = pipe
-    pulse.start()
+    heartbeat = Heartbeat(list)
+    heartbeat.guard = pipe
+    heartbeat.start()
     print("ready", flush=True)
     if sys.argv[2] == "hold":
         threading.Thread(target=hold).start()
         time.sleep(1)
     elif sys.argv[2] == "hang":
         time.sleep(1000)
-    pulse.close()
+    heartbeat.close()
 """
 
 
@@ -115,8 +115,8 @@ def test_an_ordinary_end_is_quiet() -> None:
 def test_pauses_are_measured_and_named(caplog: pytest.LogCaptureFixture) -> None:
     statement = Statement()
     statement.query_id, statement.text = "sharkpy_slow", "SELECT slow"
-    pulse = Pulse(lambda: [statement])
-    pulse.start()
+    heartbeat = Heartbeat(lambda: [statement])
+    heartbeat.start()
     with statement.active():
         time.sleep(0.7)
         interval = sys.getswitchinterval()
@@ -127,8 +127,8 @@ def test_pauses_are_measured_and_named(caplog: pytest.LogCaptureFixture) -> None
                 pass
         finally:
             sys.setswitchinterval(interval)
-    until(lambda: pulse.longest_pause > 1)
-    pulse.close()
+    until(lambda: heartbeat.longest_pause > 1)
+    heartbeat.close()
     assert re.search(
         r"no other thread has run for [\d.]+ s; [\d.]+ s of them statement sharkpy_slow: SELECT", caplog.text
     )

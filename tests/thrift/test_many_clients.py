@@ -18,8 +18,8 @@ from pyhive import hive
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from sharkpy.thrift.bindings import TCLIService, ttypes
 from sharkpy.thrift.transport import connection
-from sharkpy.thrift.wire.bindings import TCLIService, ttypes
 from tests.thrift.caller import SUCCESS, Caller, State, columns_of, over_http
 from tests.thrift.conftest import LONG_QUERY, NUMBERS, Serve
 from tests.thrift.figures import figure

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from sharkpy.execution.statement import Progress
-from sharkpy.thrift.operation_log import MOST_LETTERS, MOST_LINES, OperationLog
-from sharkpy.thrift.stage_board import StageBoard
+from sharkpy.thrift.operation_progress import MOST_LETTERS, MOST_LINES, OperationLog, StageTable
 
 
 def test_lines_are_read_once_and_from_the_start_again() -> None:
@@ -67,7 +66,7 @@ def superset_progress(lines: list[str]) -> int:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sharkpy.thrift.operation_log._PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr("sharkpy.thrift.operation_progress._PROGRESS_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("hasty")
@@ -100,7 +99,7 @@ def test_who_waits_is_told_behind_whom() -> None:
 
 
 def test_notices_come_at_once_and_are_no_stages() -> None:
-    log, board = OperationLog(), StageBoard(1)
+    log, board = OperationLog(), StageTable(1)
     for progress in (Progress("scan", 0, 1, 2, 5), Progress("notice", 0, 0, 0, 0, notice="not converged")):
         log.progress(progress)
         board.tell(progress)

@@ -17,7 +17,7 @@ from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, S
 from sharkpy.session.result import Result
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.operation import Operation, State
-from sharkpy.thrift.workplace import Workplace
+from sharkpy.thrift.row_stream import OperationResources
 from sharkpy.values.types import BIGINT, Field, Schema
 from tests.thrift.caller import ERROR, SUCCESS, Caller, columns_of
 from tests.thrift.conftest import LONG_QUERY, NUMBERS, Serve
@@ -81,7 +81,7 @@ class Trial:
         self.ends: list[int] = []
         self.prepared = prepared
         self.operation = Operation(
-            0, "SELECT", Limits(**limits), Workplace(executor), 2, lambda one: self.ends.append(one.state)
+            0, "SELECT", Limits(**limits), OperationResources(executor), 2, lambda one: self.ends.append(one.state)
         )
 
     def prepare(self) -> None:
@@ -256,7 +256,7 @@ def test_a_short_answer_is_whole_when_its_call_ends(engine: sharkpy.SharkContext
     ends: list[int] = []
     with ThreadPoolExecutor(1) as executor:
         executor.shutdown()
-        operation = Operation(0, text, Limits(), Workplace(executor), 2, lambda one: ends.append(one.state))
+        operation = Operation(0, text, Limits(), OperationResources(executor), 2, lambda one: ends.append(one.state))
         operation.prepare(lambda query_id: engine.prepare(text, query_id=query_id))
         operation.run()
     assert (operation.state, ends) == (State.FINISHED_STATE, [State.FINISHED_STATE])

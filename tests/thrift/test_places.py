@@ -9,49 +9,54 @@ from contextlib import ExitStack
 import pytest
 
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.thrift.admission import ADMIN_RESERVE, Quota, QuotaHolder
 from sharkpy.thrift.config import ServerConfig
-from sharkpy.thrift.places import ADMIN_PLACES, Holder, Places
 from tests.thrift.caller import ERROR, SUCCESS, Caller, over_http, over_sasl
 from tests.thrift.conftest import LONG_QUERY, Serve
 from tests.thrift.figures import figure
 from tests.unclosed import left_to_the_collector
 
-MANY = Places("sessions", "sessions", 1_000, 200, 600)
+MANY = Quota("sessions", "sessions", 1_000, 200, 600)
 
 
-def refused_by(places: Places, holder: Holder, taken: list[Holder]) -> str | None:
+def refused_by(places: Quota, holder: QuotaHolder, taken: list[QuotaHolder]) -> str | None:
     found = places.refusal(holder, taken)
     assert found is None or found[1].sqlstate == "53300"
     return None if found is None else found[0]
 
 
-def names(number: int, address: str) -> Iterator[Holder]:
-    return (Holder(f"{address} {one}", address) for one in range(number))
+def names(number: int, address: str) -> Iterator[QuotaHolder]:
+    return (QuotaHolder(f"{address} {one}", address) for one in range(number))
 
 
 def test_names_that_nobody_checks_take_a_part_alone() -> None:
     taken = list(names(600, "10.0.0.1"))
-    assert refused_by(MANY, Holder("one more", "10.0.0.1"), taken) == "sessions_per_address"
-    assert refused_by(MANY, Holder("ann", "10.0.0.2"), taken) is None
+    assert refused_by(MANY, QuotaHolder("one more", "10.0.0.1"), taken) == "sessions_per_address"
+    assert refused_by(MANY, QuotaHolder("ann", "10.0.0.2"), taken) is None
 
 
 def test_the_last_places_are_for_those_that_have_few() -> None:
     taken = [*names(450, "10.0.0.1"), *names(450, "10.0.0.2")]
-    assert refused_by(MANY, Holder("one more", "10.0.0.1"), taken) == "sessions"
-    assert refused_by(MANY, Holder("ann", "10.0.0.3"), taken) is None
-    assert refused_by(MANY, Holder("ann", "10.0.0.3"), [*taken, *[Holder("ann", "10.0.0.3")] * 10]) == "sessions"
+    assert refused_by(MANY, QuotaHolder("one more", "10.0.0.1"), taken) == "sessions"
+    assert refused_by(MANY, QuotaHolder("ann", "10.0.0.3"), taken) is None
+    assert (
+        refused_by(MANY, QuotaHolder("ann", "10.0.0.3"), [*taken, *[QuotaHolder("ann", "10.0.0.3")] * 10]) == "sessions"
+    )
 
 
 def test_an_administrator_comes_in() -> None:
-    admin = Holder("root", "10.0.0.1", is_admin=True)
+    admin = QuotaHolder("root", "10.0.0.1", is_admin=True)
     taken = [*names(1_000, "10.0.0.1")]
-    assert refused_by(MANY, Holder("ann", "10.0.0.3"), taken) == "sessions"
+    assert refused_by(MANY, QuotaHolder("ann", "10.0.0.3"), taken) == "sessions"
     assert refused_by(MANY, admin, taken) is None
-    assert refused_by(MANY, admin, [*taken, *[admin] * ADMIN_PLACES]) == "sessions"
+    assert refused_by(MANY, admin, [*taken, *[admin] * ADMIN_RESERVE]) == "sessions"
 
 
 def test_no_limits() -> None:
-    assert refused_by(Places("sessions", "sessions", 0), Holder("ann", "here"), [Holder("ann", "here")] * 5_000) is None
+    assert (
+        refused_by(Quota("sessions", "sessions", 0), QuotaHolder("ann", "here"), [QuotaHolder("ann", "here")] * 5_000)
+        is None
+    )
 
 
 def test_administrators_log_in() -> None:

@@ -13,8 +13,7 @@ import pytest
 
 from sharkpy.base.errors import ExecutionError, ResourceError
 from sharkpy.thrift.config import Limits
-from sharkpy.thrift.row_stream import RowStream
-from sharkpy.thrift.workplace import BufferedBytes
+from sharkpy.thrift.row_stream import BufferedBytes, RowStream
 from tests.waiting import PATIENCE
 
 SMALL = Limits(rows_buffered=10, bytes_buffered=0)

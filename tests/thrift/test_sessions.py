@@ -16,10 +16,10 @@ import pytest
 
 import sharkpy
 from sharkpy.thrift.auth import set_password
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.thrift.config import ServerConfig
-from sharkpy.thrift.handles import new_identifier
+from sharkpy.thrift.operation import new_handle_identifier
 from sharkpy.thrift.server import HiveServer
-from sharkpy.thrift.wire.bindings import ttypes
 from tests.thrift.caller import ERROR, INVALID, SUCCESS, Caller, State, columns_of, over_http, over_sasl
 from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, NUMBERS, Serve
 from tests.thrift.figures import figure
@@ -40,7 +40,7 @@ def locked(serve: Serve, tmp_path: Path) -> Iterator[HiveServer]:
 
 
 def test_identifiers_share_nothing() -> None:
-    made = [new_identifier() for _ in range(1000)]
+    made = [new_handle_identifier() for _ in range(1000)]
     halves = {half for one in made for half in (one.guid, one.secret)}
     assert len(halves) == 2000
     assert {len(half) for half in halves} == {16}

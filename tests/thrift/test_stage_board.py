@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from sharkpy.execution.statement import Progress
-from sharkpy.thrift.stage_board import StageBoard
-from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.bindings import ttypes
+from sharkpy.thrift.operation_progress import StageTable
 
 STATUS = ttypes.TJobExecutionStatus
 
 
 def test_nine_columns_and_shares() -> None:
-    board = StageBoard(4)
+    board = StageTable(4)
     board.tell(Progress("scan of a table with a name that is long", 0, 10, 10, 5000))
     board.tell(Progress("aggregate", 1, 2, 8, 70))
     answer = board.response(1.5, 2.0, is_over=False)
@@ -26,14 +26,14 @@ def test_nine_columns_and_shares() -> None:
 
 
 def test_earlier_stages_are_complete_though_their_last_figures_were_not_heard() -> None:
-    board = StageBoard(2)
+    board = StageTable(2)
     board.tell(Progress("scan", 0, 3, 10, 0))
     board.tell(Progress("sort", 1, 0, 1, 0))
     assert board.response(0, 1, is_over=False).rows[0][2:5] == ["SUCCEEDED", "10", "10"]
 
 
 def test_nothing_yet_and_waiting() -> None:
-    board = StageBoard(2)
+    board = StageTable(2)
     answer = board.response(0, 0, is_over=False)
     assert (answer.rows, answer.progressedPercentage) == ([], 0.0)
     board.tell(Progress("queue", 0, 0, 0, 0, 3))
@@ -45,7 +45,7 @@ def test_nothing_yet_and_waiting() -> None:
 
 
 def test_no_bar_once_it_is_over() -> None:
-    board = StageBoard(2)
+    board = StageTable(2)
     board.tell(Progress("scan", 0, 1, 1, 5))
     answer = board.response(0, 1, is_over=True)
     assert (answer.headerNames, answer.rows, answer.status) == ([], [], STATUS.NOT_AVAILABLE)

@@ -1,4 +1,7 @@
-"""An operation: one statement or metadata call of a session, from its start to its last row."""
+"""An operation: one statement or metadata call of a session, from its start to its last row.
+
+The handle of an operation or a session has 16 bytes that name it, and 16 secret bytes that prove the right to use it.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,12 @@ from sharkpy.base.errors import (
     StatementTimeoutError,
 )
 from sharkpy.base.secrets import redacted
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.thrift.config import Limits
-from sharkpy.thrift.handles import new_identifier
-from sharkpy.thrift.operation_log import OperationLog
-from sharkpy.thrift.row_stream import RowStream
-from sharkpy.thrift.stage_board import StageBoard
+from sharkpy.thrift.guard import SLOT_BYTES
+from sharkpy.thrift.operation_progress import OperationLog, StageTable
+from sharkpy.thrift.row_stream import OperationResources, RowStream
 from sharkpy.thrift.status import as_shark_error, error_text
-from sharkpy.thrift.wire.bindings import ttypes
-from sharkpy.thrift.work_board import SLOT_BYTES
-from sharkpy.thrift.workplace import Workplace
 from sharkpy.values.types import STRING, Field, Schema, arrow_schema
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Operation:
         kind: int,
         text: str,
         limits: Limits,
-        workplace: Workplace,
+        resources: OperationResources,
         parallelism: int = 1,
         ended: Callable[[Operation], None] = lambda _: None,
         pages: str = "",
@@ -78,13 +78,13 @@ class Operation:
         """`pages`: base address of the server's pages of operations."""
         self.kind = kind
         self.text = redacted(text)
-        self.identifier = new_identifier()
+        self.identifier = new_handle_identifier()
         self.page_key = ""
         """Secret in the address of the operation's page; it opens nothing else. Empty before a client gets it."""
         self._pages = pages
         self._title = f"{self.query_id}: {self.text[:SLOT_BYTES]}"
         self.log = OperationLog()
-        self.board = StageBoard(parallelism)
+        self.board = StageTable(parallelism)
         self.schema: Schema | None = None
         self.has_rows = True
         self.error: SharkError | None = None
@@ -95,7 +95,7 @@ class Operation:
         self._began = time.monotonic()
         self._seconds: float | None = None
         self._limits = limits
-        self._workplace = workplace
+        self._resources = resources
         self._ended = ended
         self._changed = threading.Condition()
         self._rows: RowStream | None = None
@@ -193,7 +193,7 @@ class Operation:
 
     def _noted(self) -> AbstractContextManager[None]:
         """Note that this thread works for the operation in the context."""
-        board = self._workplace.board
+        board = self._resources.board
         return nullcontext() if board is None else board.working(self._title)
 
     def _stream(
@@ -202,8 +202,8 @@ class Operation:
         free: Callable[[], None] = lambda: None,
         is_complete: Callable[[], bool] = lambda: False,
     ) -> RowStream:
-        workplace = self._workplace
-        return RowStream(batches, self._limits, workplace.executor, free, workplace.buffered, is_complete)
+        resources = self._resources
+        return RowStream(batches, self._limits, resources.executor, free, resources.buffered, is_complete)
 
     def _noted_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         while True:
@@ -291,7 +291,7 @@ class Operation:
             self._left = [] if from_start else self._left
         if left is not None:
             start, batches = left
-            batches, rest = cut(batches, most)
+            batches, rest = split_rows(batches, most)
             self.give_back(start + most, rest)
             return start, batches, bool(self._left) or not rows.is_exhausted
         try:
@@ -365,7 +365,7 @@ _STATES = ((StatementTimeoutError, State.TIMEDOUT_STATE), (CancelledError, State
 """States by kind of error; the first that fits counts. All remaining errors are ERROR."""
 
 
-def cut(batches: list[pa.RecordBatch], num_rows: int) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
+def split_rows(batches: list[pa.RecordBatch], num_rows: int) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
     """Split rows into the first `num_rows` and the rest."""
     first: list[pa.RecordBatch] = []
     for place, batch in enumerate(batches):
@@ -381,5 +381,23 @@ def log_batch(lines: list[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(lines, pa.string())], schema=arrow_schema(LOG_SCHEMA))
 
 
-def too_many(what: str, most: int) -> ResourceError:
+def limit_error(what: str, most: int) -> ResourceError:
     return ResourceError(f"the server allows {most} {what}", hint="close some, or try again later", sqlstate="53300")
+
+
+def new_handle_identifier() -> Any:
+    """Return a new identifier of random ASCII characters: clients' libraries may take the bytes for text."""
+    # Each four characters encode three random bytes, so the two halves are independent.
+    letters = secrets.token_urlsafe(24).encode()
+    return ttypes.THandleIdentifier(guid=letters[:16], secret=letters[16:])
+
+
+def is_same_handle(known: Any, given: Any) -> bool:
+    """Return whether a client's identifier has the right secret. The comparison takes constant time."""
+    return isinstance(given.secret, bytes) and secrets.compare_digest(known.secret, given.secret)
+
+
+def handle_key(handle_identifier: Any) -> bytes:
+    """Return the key by which an identifier is looked up, or b"" if this is not an identifier."""
+    guid = getattr(handle_identifier, "guid", None)
+    return guid if isinstance(guid, bytes) else b""

@@ -13,19 +13,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import NotAllowedError, SharkError, StatementTimeoutError
-from sharkpy.thrift.client_session import ClientSession
+from sharkpy.thrift.admission import AdmissionControl
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.thrift.config import Limits
-from sharkpy.thrift.limit_guard import LimitGuard
 from sharkpy.thrift.metrics import Metrics
-from sharkpy.thrift.open_sessions import OpenSessions
 from sharkpy.thrift.operation import Operation
-from sharkpy.thrift.wire.bindings import ttypes
-from sharkpy.thrift.workplace import BufferedBytes, Workplace
+from sharkpy.thrift.row_stream import BufferedBytes, OperationResources
+from sharkpy.thrift.sessions import ClientSession, OpenSessions
 
 if TYPE_CHECKING:
     from sharkpy.execution.statement import Progress
+    from sharkpy.thrift.guard import StatementBoard
     from sharkpy.thrift.transport import Client
-    from sharkpy.thrift.work_board import WorkBoard
 
 log = logging.getLogger(__name__)
 _numbers = itertools.count(1)
@@ -46,9 +45,9 @@ class OperationRunner:
         self,
         limits: Limits,
         metrics: Metrics,
-        guard: LimitGuard,
+        guard: AdmissionControl,
         sessions: OpenSessions,
-        board: WorkBoard | None = None,
+        board: StatementBoard | None = None,
     ) -> None:
         """`board`: board on which threads note the statements for which they work."""
         self.pages_url = ""
@@ -61,7 +60,7 @@ class OperationRunner:
         threads = 2 * limits.concurrent_operations or _MOST_THREADS
         self._threads_name = f"sharkpy-operation-{next(_numbers)}"
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=self._threads_name)
-        self._workplace = Workplace(self._executor, BufferedBytes(limits.total_bytes_buffered), board)
+        self._resources = OperationResources(self._executor, BufferedBytes(limits.total_bytes_buffered), board)
         self._awaited: dict[int, Operation] = {}
         """Operations that clients wait for in their call, by connection."""
 
@@ -164,7 +163,7 @@ class OperationRunner:
         self._guard.check_open()
         engine = session.engine_session.started_engine
         parallelism = engine.parallelism if engine is not None else 1
-        operation = Operation(kind, text, self._limits, self._workplace, parallelism, ended, self.pages_url)
+        operation = Operation(kind, text, self._limits, self._resources, parallelism, ended, self.pages_url)
         try:
             self._sessions.add_operation(session, operation)
         except SharkError as error:

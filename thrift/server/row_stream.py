@@ -1,4 +1,7 @@
-"""Rows of an operation, made ahead of their reader up to a limit, and read once or from the start again."""
+"""Rows of an operation, made ahead of their reader up to a limit, and read once or from the start again.
+
+Operations share the threads that make rows, and the limit on the bytes of all rows that are ready.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,16 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sharkpy.base.errors import ExecutionError
 from sharkpy.thrift.config import Limits
-from sharkpy.thrift.workplace import BufferedBytes
+
+if TYPE_CHECKING:
+    from sharkpy.thrift.guard import StatementBoard
 
 TAKEN_BYTES = 12 << 20
 """Bytes of the rows of one `take`, approximately: a larger answer may exceed the limit of its client."""
@@ -234,3 +241,28 @@ class RowStream:
     def _fill_later(self) -> None:
         if not (self._is_filling or self._is_over or self._is_closed):
             self._executor.submit(self.fill)
+
+
+class BufferedBytes:
+    """Bytes of rows that all operations hold for their readers. The limit is `most`; 0 means no limit."""
+
+    def __init__(self, most: int = 0) -> None:
+        self.held = 0
+        self._most = most
+        self._lock = threading.Lock()
+
+    @property
+    def is_full(self) -> bool:
+        return 0 < self._most <= self.held
+
+    def change(self, size: int) -> None:
+        with self._lock:
+            self.held += size
+
+
+@dataclass(frozen=True, slots=True)
+class OperationResources:
+    executor: Executor
+    buffered: BufferedBytes = field(default_factory=BufferedBytes)
+    board: StatementBoard | None = None
+    """Board on which threads note the operation for which they work."""

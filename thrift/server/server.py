@@ -6,30 +6,26 @@ import logging
 import socket
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from sharkpy.base.errors import CancelledError
 from sharkpy.base.settings import PROCESS_MEMORY
 from sharkpy.execution.memory_watch import MemoryWatch
+from sharkpy.thrift.admission import STOPPING, AdmissionControl
 from sharkpy.thrift.auth import NEEDS_LOGIN
+from sharkpy.thrift.calls import CallDispatcher
 from sharkpy.thrift.config import ServerConfig
-from sharkpy.thrift.dispatcher import CallDispatcher
-from sharkpy.thrift.idle_closer import IdleCloser
-from sharkpy.thrift.limit_guard import STOPPING, LimitGuard
-from sharkpy.thrift.metrics import Metrics
-from sharkpy.thrift.open_sessions import OpenSessions
+from sharkpy.thrift.guard import Heartbeat
+from sharkpy.thrift.metrics import Metrics, StateCollector, StreamCollector
 from sharkpy.thrift.operation_runner import OperationRunner
-from sharkpy.thrift.pages.operation_page import OPERATIONS
-from sharkpy.thrift.pulse import Pulse
-from sharkpy.thrift.server_parts import ServerParts
-from sharkpy.thrift.session_opener import SessionOpener
-from sharkpy.thrift.state_metrics import StateCollector
-from sharkpy.thrift.stream_metrics import StreamCollector
+from sharkpy.thrift.server_pages import OPERATIONS
+from sharkpy.thrift.sessions import IdleCloser, OpenSessions, SessionOpener
 from sharkpy.thrift.transport import Listener
 
 if TYPE_CHECKING:
     from sharkpy.session.shark_context import SharkContext
-    from sharkpy.thrift.work_board import WorkBoard
+    from sharkpy.thrift.guard import StatementBoard
 
 log = logging.getLogger(__name__)
 _EVERYWHERE = ("0.0.0.0", "::", "")
@@ -46,13 +42,13 @@ class HiveServer:
     """
 
     def __init__(
-        self, session: SharkContext, config: ServerConfig | None = None, board: WorkBoard | None = None
+        self, session: SharkContext, config: ServerConfig | None = None, board: StatementBoard | None = None
     ) -> None:
         """`board`: board on which threads note their statements for the guard."""
         self.config = config or ServerConfig()
-        self.pulse = Pulse(session.all_statements)
+        self.heartbeat = Heartbeat(session.all_statements)
         self._memory = MemoryWatch(session.conf.value(PROCESS_MEMORY), session.all_statements)
-        self.parts = _parts(session, self.config, self._memory, self.pulse, board)
+        self.parts = _parts(session, self.config, self._memory, self.heartbeat, board)
         self._idle_closer = IdleCloser(self.config.limits, self.parts.metrics, self.parts.sessions)
         self._listener = Listener(self.config, CallDispatcher(self.parts), self.parts.metrics.refuse)
         self._lock = threading.Lock()
@@ -66,7 +62,7 @@ class HiveServer:
     def start(self) -> Self:
         try:
             self._memory.start()
-            self.pulse.start()
+            self.heartbeat.start()
             self._listener.start()
         except BaseException:
             self._close()
@@ -115,7 +111,7 @@ class HiveServer:
         self.parts.sessions.close()
         self.parts.runner.close()
         self._memory.close()
-        self.pulse.close()
+        self.heartbeat.close()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -125,14 +121,14 @@ class HiveServer:
 
 
 def _parts(
-    session: SharkContext, config: ServerConfig, memory: MemoryWatch, pulse: Pulse, board: WorkBoard | None
+    session: SharkContext, config: ServerConfig, memory: MemoryWatch, heartbeat: Heartbeat, board: StatementBoard | None
 ) -> ServerParts:
     metrics = Metrics()
-    guard = LimitGuard(config.limits, metrics)
+    guard = AdmissionControl(config.limits, metrics)
     sessions = OpenSessions(guard, knows_users=config.auth in NEEDS_LOGIN)
     opener = SessionOpener(session, config, metrics, guard, sessions)
     runner = OperationRunner(config.limits, metrics, guard, sessions, board)
-    metrics.register(StateCollector(session, sessions, memory, pulse))
+    metrics.register(StateCollector(session, sessions, memory, heartbeat))
     metrics.register(StreamCollector(session))
     return ServerParts(session, config, metrics, guard, sessions, opener, runner)
 
@@ -140,3 +136,16 @@ def _parts(
 def _address(config: ServerConfig, port: int) -> str:
     host = socket.gethostname() if config.host in _EVERYWHERE else config.host
     return f"{'https' if config.tls_cert else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerParts:
+    """Parts of a server, one of each. The server was made for `engine_session`, and does not end it."""
+
+    engine_session: SharkContext
+    config: ServerConfig
+    metrics: Metrics
+    guard: AdmissionControl
+    sessions: OpenSessions
+    opener: SessionOpener
+    runner: OperationRunner

@@ -19,7 +19,7 @@ from sharkpy.base.errors import (
     TableNotFoundError,
     UnsupportedError,
 )
-from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.bindings import ttypes
 
 log = logging.getLogger(__name__)
 

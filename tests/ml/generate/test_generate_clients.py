@@ -8,9 +8,9 @@ import pytest
 
 import sharkpy
 from sharkpy import dbapi
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.server import HiveServer
-from sharkpy.thrift.wire.bindings import ttypes
 from tests.thrift.caller import ERROR, Caller, State, columns_of
 from tests.waiting import until
 

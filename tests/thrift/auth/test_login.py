@@ -11,10 +11,10 @@ import pytest
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.auth import AuthenticationError, Login, login_for
-from sharkpy.thrift.auth import failed_logins as failed_logins_module
-from sharkpy.thrift.auth import recent_logins as recent_logins_module
-from sharkpy.thrift.auth.failed_logins import FailedLogins
-from sharkpy.thrift.auth.recent_logins import RecentLogins
+from sharkpy.thrift.auth import login as recent_logins_module
+from sharkpy.thrift.auth import login_throttle as failed_logins_module
+from sharkpy.thrift.auth.login import RecentLogins
+from sharkpy.thrift.auth.login_throttle import FailedLogins
 from sharkpy.thrift.config import ServerConfig
 
 
@@ -93,7 +93,7 @@ def test_delays_grow_and_end_with_a_success(clock: Clock) -> None:
     assert pauses[0] == 0
     assert pauses[1] == pytest.approx(0.1)
     assert all(later > sooner for sooner, later in itertools.pairwise(pauses))
-    assert max(pauses) <= failed_logins_module.LONGEST_WAIT
+    assert max(pauses) <= failed_logins_module.LONGEST_DELAYED_WAIT
 
 
 def test_the_rest_waits_for_nobody(clock: Clock) -> None:
@@ -136,7 +136,7 @@ def test_a_slow_failure_blocks_nobody_else() -> None:
 
 
 def test_failures_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failed_logins_module, "KEPT", 10)
+    monkeypatch.setattr(failed_logins_module, "MOST_FAILED_LOGINS", 10)
     failures = FailedLogins()
     for number in range(100):
         failures.failed(f"user{number}", "here")
@@ -149,20 +149,20 @@ def test_failures_are_forgotten_after_a_while(clock: Clock) -> None:
     failures = FailedLogins()
     for _ in range(5):
         failures.failed("bob", "here")
-    clock.now += failed_logins_module.FORGOTTEN_AFTER + 10
+    clock.now += failed_logins_module.FORGET_AFTER_SECONDS + 10
     assert failures.delay("bob", "here") == 0
     assert failures.failed("bob", "here") == 1
 
 
 def test_recent_logins_end_and_are_bounded(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recent_logins_module, "KEPT", 3)
+    monkeypatch.setattr(recent_logins_module, "MOST_RECENT_LOGINS", 3)
     recent = RecentLogins()
     for user in "abcd":
         recent.add(user, "x", 1)
     assert [recent.has(user, "x", 1) for user in "abcd"] == [False, True, True, True]
     assert not recent.has("d", "y", 1)
     assert not recent.has("d", "x", 2)
-    clock.now += recent_logins_module.SECONDS + 1
+    clock.now += recent_logins_module.RECENT_SECONDS + 1
     assert not recent.has("d", "x", 1)
 
 

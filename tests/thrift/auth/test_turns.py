@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from sharkpy.thrift.auth import AuthenticationError, Login
-from sharkpy.thrift.auth.turns import MOST_WAITING, BusyError, LoginTurns, address_of
+from sharkpy.thrift.auth.login_throttle import MOST_WAITING, BusyError, LoginQueue, address_of
 from tests.waiting import allowed, until
 
 
@@ -86,7 +86,7 @@ def test_users_of_an_address_that_is_flooded() -> None:
 
 
 def test_turns_come_back() -> None:
-    turns = LoginTurns(1)
+    turns = LoginQueue(1)
     for _ in range(3):
         with turns.turn("ann", "here"):
             pass
@@ -96,8 +96,8 @@ def test_turns_come_back() -> None:
 
 
 def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sharkpy.thrift.auth.turns.LONGEST_WAIT", 0.05)
-    turns = LoginTurns(1)
+    monkeypatch.setattr("sharkpy.thrift.auth.login_throttle.LONGEST_QUEUE_WAIT", 0.05)
+    turns = LoginQueue(1)
     with turns.turn("ann", "here"):
         began = time.monotonic()
         with pytest.raises(BusyError), turns.turn("bob", "here"):

@@ -12,7 +12,7 @@ from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from sharkpy.thrift.wire.bindings import EXTRA_CALLS, TCLIService, arguments_of, result_of, ttypes
+from sharkpy.thrift.bindings import EXTRA_CALLS, TCLIService, arguments_of, result_of, ttypes
 from tests.thrift.clients.served import LONG_QUERY, NAMES, ROWS, Served
 
 VERSIONS = range(10)

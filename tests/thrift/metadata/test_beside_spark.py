@@ -9,7 +9,7 @@ import pytest
 
 import sharkpy
 from sharkpy.thrift import metadata
-from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.bindings import ttypes
 from tests.thrift import spark_server
 from tests.thrift.metadata.test_metadata import TYPES
 

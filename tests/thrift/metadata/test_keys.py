@@ -10,7 +10,7 @@ import pytest
 
 import sharkpy
 from sharkpy.thrift import metadata
-from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.bindings import ttypes
 
 
 @pytest.fixture

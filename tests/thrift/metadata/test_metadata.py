@@ -14,8 +14,8 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.thrift import metadata
-from sharkpy.thrift.metadata.get_info import FACTS, ODBC_KEYWORDS
-from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.bindings import ttypes
+from sharkpy.thrift.metadata.server_info import FACTS, ODBC_KEYWORDS
 from sharkpy.values.types import BIGINT, DATE, STRING, DecimalType, Field, MapType, Schema
 from tests.waiting import allowed
 

@@ -9,8 +9,7 @@ import pytest
 
 from sharkpy.thrift import pages
 from sharkpy.thrift.pages import PAGES, Page, answer_page
-from sharkpy.thrift.pages.html import HTML, document, preformatted, section, table
-from sharkpy.thrift.pages.page_request import PageContent, PageRequest
+from sharkpy.thrift.server_pages import HTML, PageContent, PageRequest, document, preformatted, section, table
 
 
 class NotAskedError(Exception):

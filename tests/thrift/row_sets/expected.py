@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
-from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.values import types as t
 from sharkpy.values.value_text import format_value
 

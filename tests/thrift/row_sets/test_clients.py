@@ -13,8 +13,8 @@ from pyhive import hive
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.thrift.row_sets import encode_row_set, table_schema
-from sharkpy.thrift.wire.bindings import ttypes
 from sharkpy.values import types as t
 from tests.thrift.row_sets import expected
 

@@ -12,9 +12,9 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from sharkpy.thrift.bindings import TCLIService, ttypes
 from sharkpy.thrift.row_sets import encode_row_set, table_schema
 from sharkpy.thrift.row_sets.type_descriptions import INTERVALS_SINCE
-from sharkpy.thrift.wire.bindings import TCLIService, ttypes
 from sharkpy.values import types as t
 from tests.thrift import spark_server
 from tests.thrift.row_sets import expected

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.thrift.row_sets import table_schema
-from sharkpy.thrift.wire.bindings import ttypes
 from sharkpy.values import types as t
 from tests.thrift.row_sets import expected
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from sharkpy.thrift.binary_protocol import Protocol
+from sharkpy.thrift.bindings import TCLIService, ttypes
 from sharkpy.thrift.config import Limits, ServerConfig
 from sharkpy.thrift.transport import Client, Listener
-from sharkpy.thrift.transport.client import PageAnswer
-from sharkpy.thrift.wire.bindings import TCLIService, ttypes
-from sharkpy.thrift.wire.protocol import Protocol
+from sharkpy.thrift.transport.service import PageAnswer
 
 SUCCESS = ttypes.TStatus(statusCode=ttypes.TStatusCode.SUCCESS_STATUS)
 HANDLE = ttypes.THandleIdentifier(guid=bytes(range(240, 256)), secret=bytes(range(128, 144)))

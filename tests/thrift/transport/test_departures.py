@@ -12,7 +12,7 @@ import pytest
 
 from sharkpy.thrift.transport import Client
 from sharkpy.thrift.transport.connection import Connection
-from sharkpy.thrift.transport.departures import Departures
+from sharkpy.thrift.transport.connection_watch import DisconnectWatch
 from tests.waiting import PATIENCE, until
 
 _made: list[socket.socket] = []
@@ -33,7 +33,7 @@ def pair(number: int) -> tuple[socket.socket, Connection, Client]:
 
 def test_gone_in_a_call_and_not_before() -> None:
     told: list[int] = []
-    departures = Departures(lambda client: told.append(client.connection))
+    departures = DisconnectWatch(lambda client: told.append(client.connection))
     one, connection, client = pair(1)
     _, other_connection, other = pair(2)
     with departures.watched(connection, client), departures.watched(other_connection, other):
@@ -71,7 +71,7 @@ class SlowPoll:
 
 def test_a_socket_that_takes_the_number_of_one_that_went_is_not_taken_for_it() -> None:
     told: list[int] = []
-    departures = Departures(lambda client: told.append(client.connection))
+    departures = DisconnectWatch(lambda client: told.append(client.connection))
     departures._poll = SlowPoll(departures._poll)  # type: ignore[assignment]
     gone, connection, client = pair(1)
     with departures.watched(connection, client):
@@ -100,7 +100,7 @@ def test_an_error_of_one_does_not_end_the_watch(caplog: pytest.LogCaptureFixture
             raise ValueError("a bug")
         told.set()
 
-    departures = Departures(vanished)
+    departures = DisconnectWatch(vanished)
     (one, connection, client), (two, other_connection, other) = pair(1), pair(2)
     with departures.watched(connection, client), departures.watched(other_connection, other):
         connection.begin_call()

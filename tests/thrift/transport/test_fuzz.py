@@ -15,12 +15,11 @@ from pyhive import hive
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
+from sharkpy.thrift.bindings import TCLIService, ttypes
 from sharkpy.thrift.transport import Client
-from sharkpy.thrift.transport.buffers import Frame, Reply, UnframedMessages
 from sharkpy.thrift.transport.connection import Connection, after
-from sharkpy.thrift.transport.first_byte import SPEAKERS
-from sharkpy.thrift.transport.message_answer import answer
-from sharkpy.thrift.wire.bindings import TCLIService, ttypes
+from sharkpy.thrift.transport.listener import TRANSPORTS
+from sharkpy.thrift.transport.messages import Frame, Reply, UnframedMessages, answer_message
 from tests.waiting import PATIENCE, allowed, until
 
 from .conftest import HANDLE, OPERATION, SUCCESS, Start
@@ -140,7 +139,7 @@ def fuzz_in_process(server: Any, seed: int, count: int) -> None:
     for number, message in enumerate(mutated(seed, count)):
         sent: list[Any] = []
         if number % 2:
-            answer(service, client, Frame(message), Reply(sent.extend))
+            answer_message(service, client, Frame(message), Reply(sent.extend))
         else:
             here, there = socket.socketpair()
             with here, there:
@@ -148,7 +147,7 @@ def fuzz_in_process(server: Any, seed: int, count: int) -> None:
                 there.shutdown(socket.SHUT_WR)
                 unframed = UnframedMessages(Connection(here, "test:1", 0), 1 << 20, 5.0)
                 unframed.begin_message(after(5.0))
-                answer(service, client, unframed, Reply(sent.extend))
+                answer_message(service, client, unframed, Reply(sent.extend))
         assert is_answer(b"".join(sent)), f"seed {seed}, message {number}: {message!r}"
 
 
@@ -209,5 +208,5 @@ def test_every_first_byte_is_known_or_closed(start: Start) -> None:
                     pass
             except OSError:
                 pass
-    assert set(SPEAKERS) == {0, 1, 0x80, *range(65, 91)}
+    assert set(TRANSPORTS) == {0, 1, 0x80, *range(65, 91)}
     hive.connect("127.0.0.1", server.port, username="bob").close()

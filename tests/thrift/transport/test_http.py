@@ -17,7 +17,7 @@ from thrift.Thrift import TMessageType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from sharkpy.thrift.transport.connection import Connection, after
-from sharkpy.thrift.transport.http_connection import HttpAnswer, HttpConnection
+from sharkpy.thrift.transport.http_transport import HttpAnswer, HttpConnection
 from tests.waiting import PATIENCE
 
 from .conftest import Start

@@ -18,9 +18,9 @@ from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.thrift.transport import connection as connection_module
-from sharkpy.thrift.transport import listener, lobby
-from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.transport import connection_watch, listener
 from tests.unclosed import left_to_the_collector
 from tests.waiting import PATIENCE, allowed, until
 
@@ -192,7 +192,7 @@ def test_those_that_do_not_log_in_keep_nobody_out(start: Start, said: str) -> No
         one.close()
     first.cursor().execute("use x")
     assert time.monotonic() - began < allowed(2)
-    most = lobby.SILENT_AT_ONCE if said == "silent" else listener.ENTERING_AT_ONCE
+    most = connection_watch.SILENT_AT_ONCE if said == "silent" else listener.ENTERING_AT_ONCE
     until(lambda: server.listener.connections <= most + 1)
     until(lambda: server.refusals["timeout"] >= 400 - most)
     most_threads = 1 if said == "silent" else most + 1
@@ -212,7 +212,7 @@ def test_who_has_many_gives_way_before_who_has_one() -> None:
     ]
     gone = []
     while waiting:
-        gone.append(lobby.to_give_way(waiting).number)
+        gone.append(connection_watch.connection_to_drop(waiting).number)
         waiting = [one for one in waiting if one.number not in gone]
     assert gone == [1, 2, 0, 3, 4]
     for pair in pairs:

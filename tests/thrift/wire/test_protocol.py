@@ -11,9 +11,9 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer, TTransportException
 
-from sharkpy.thrift.transport.buffers import Frame
-from sharkpy.thrift.wire.bindings import ttypes
-from sharkpy.thrift.wire.protocol import Protocol, exception_message
+from sharkpy.thrift.binary_protocol import Protocol, exception_message
+from sharkpy.thrift.bindings import ttypes
+from sharkpy.thrift.transport.messages import Frame
 
 
 def text(value: bytes) -> bytes:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sharkpy.thrift.auth.anyone import let_anyone_in
-from sharkpy.thrift.auth.authenticator import AuthenticationError, Authenticator
-from sharkpy.thrift.auth.custom import custom_function
+from sharkpy.thrift.auth.authenticators import AuthenticationError, Authenticator, custom_function, let_anyone_in
 from sharkpy.thrift.auth.ldap import ldap_directory
 from sharkpy.thrift.auth.login import Login
 from sharkpy.thrift.auth.password_file import open_password_file, set_password

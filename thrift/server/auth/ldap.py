@@ -8,7 +8,7 @@ import ssl
 from urllib.parse import urlsplit
 
 from sharkpy.base.errors import ConfigurationError
-from sharkpy.thrift.auth.authenticator import WRONG, AuthenticationError
+from sharkpy.thrift.auth.authenticators import WRONG_CREDENTIALS, AuthenticationError
 from sharkpy.thrift.config import ServerConfig
 
 _log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class LdapDirectory:
 
     def authenticate(self, user: str, password: str) -> None:
         if not password:
-            raise AuthenticationError(WRONG)  # a bind without a password succeeds anonymously
+            raise AuthenticationError(WRONG_CREDENTIALS)  # a bind without a password succeeds anonymously
         try:
             result = self._bind(self.bind_name(user), password)
         except Exception as error:  # noqa: BLE001 - ldap3 passes on whatever a socket or a codec raises
@@ -44,7 +44,7 @@ class LdapDirectory:
         if result != 0:
             if result not in (INVALID_CREDENTIALS, INVALID_DN):
                 _log.warning("the LDAP server answered a login with result %d", result)
-            raise AuthenticationError(WRONG)
+            raise AuthenticationError(WRONG_CREDENTIALS)
 
     def version(self) -> object:
         return None

@@ -1,14 +1,17 @@
-"""Login of a client, for every transport and authenticator: format checks, delays, recent logins, and the log."""
+"""Login of a client, for every transport and authenticator: format checks, delays, a cache, and the log."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import secrets
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable
 
-from sharkpy.thrift.auth.authenticator import AuthenticationError, Authenticator
-from sharkpy.thrift.auth.failed_logins import FailedLogins
-from sharkpy.thrift.auth.recent_logins import RecentLogins
-from sharkpy.thrift.auth.turns import BusyError, LoginTurns, address_of
+from sharkpy.thrift.auth.authenticators import AuthenticationError, Authenticator
+from sharkpy.thrift.auth.login_throttle import BusyError, FailedLogins, LoginQueue, address_of
 
 _log = logging.getLogger(__name__)
 
@@ -25,12 +28,12 @@ class Login:
         self._checks_all = checks_all
         self._failed = FailedLogins()
         self._recent = RecentLogins()
-        self._turns = LoginTurns(authenticator.checks_at_once)
+        self._turns = LoginQueue(authenticator.checks_at_once)
 
     def check(self, user: bytes, password: bytes, host: str) -> str:
         """Return the name of an accepted user. Raise AuthenticationError if the login is refused or malformed."""
         try:
-            name = user_name(user)
+            name = checked_user_name(user)
         except AuthenticationError as error:
             _log.warning("a login from %s failed: %s", host, error.message)
             raise
@@ -43,7 +46,7 @@ class Login:
             raise AuthenticationError("too many failed logins: try again later")
         self._pause(delay)
         try:
-            self._check(name, pass_word(password), address)
+            self._check(name, checked_password(password), address)
         except BusyError:
             _log.warning('login of "%s" from %s refused: too many at once', name, host)
             raise
@@ -64,7 +67,7 @@ class Login:
         self._recent.add(name, password, version)
 
 
-def user_name(given: bytes) -> str:
+def checked_user_name(given: bytes) -> str:
     """Return the user name. Raise AuthenticationError unless it is printable, not empty and of bounded length."""
     try:
         name = given.decode()
@@ -79,7 +82,7 @@ def user_name(given: bytes) -> str:
     return name
 
 
-def pass_word(given: bytes) -> str:
+def checked_password(given: bytes) -> str:
     """Return the password. Raise AuthenticationError if it is empty, too long, not UTF-8, or has a NUL.
 
     A directory takes an empty password for an anonymous bind.
@@ -94,3 +97,34 @@ def pass_word(given: bytes) -> str:
         return given.decode()
     except UnicodeDecodeError:
         raise AuthenticationError("the password is not UTF-8") from None
+
+
+RECENT_SECONDS = 60.0
+MOST_RECENT_LOGINS = 2_000
+
+
+class RecentLogins:
+    """Keyed hashes of a name, a password and the authenticator's version. Only this object has the key."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+        self._until: OrderedDict[bytes, float] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def has(self, user: str, password: str, version: object) -> bool:
+        """Return whether this login has succeeded within the last `SECONDS`."""
+        with self._lock:
+            return self._until.get(self._hash(user, password, version), 0.0) > time.monotonic()
+
+    def add(self, user: str, password: str, version: object) -> None:
+        """Remember a login for `SECONDS`."""
+        with self._lock:
+            kept = self._hash(user, password, version)
+            self._until[kept] = time.monotonic() + RECENT_SECONDS
+            self._until.move_to_end(kept)
+            while len(self._until) > MOST_RECENT_LOGINS:
+                self._until.popitem(last=False)
+
+    def _hash(self, user: str, password: str, version: object) -> bytes:
+        parts = "\0".join((user, password, repr(version)))
+        return hashlib.blake2b(parts.encode(), key=self._key, digest_size=32).digest()

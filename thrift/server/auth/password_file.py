@@ -16,8 +16,8 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.profiles import RFC_9106_LOW_MEMORY
 
 from sharkpy.base.errors import ConfigurationError
-from sharkpy.thrift.auth.authenticator import WRONG, AuthenticationError
-from sharkpy.thrift.auth.login import pass_word, user_name
+from sharkpy.thrift.auth.authenticators import WRONG_CREDENTIALS, AuthenticationError
+from sharkpy.thrift.auth.login import checked_password, checked_user_name
 from sharkpy.thrift.config import ServerConfig
 
 _log = logging.getLogger(__name__)
@@ -55,9 +55,9 @@ class PasswordFile:
         try:
             PasswordHasher().verify(known or entries.decoy, password)
         except (VerificationError, InvalidHashError):
-            raise AuthenticationError(WRONG) from None
+            raise AuthenticationError(WRONG_CREDENTIALS) from None
         if known is None:
-            raise AuthenticationError(WRONG)
+            raise AuthenticationError(WRONG_CREDENTIALS)
 
     def version(self) -> object:
         return self._current().version
@@ -89,8 +89,8 @@ def set_password(path: Path, user: str, password: str) -> None:
     Raise ConfigurationError for a name or a password that no login could have.
     """
     try:
-        user_name(user.encode())
-        pass_word(password.encode())
+        checked_user_name(user.encode())
+        checked_password(password.encode())
     except (AuthenticationError, UnicodeEncodeError) as error:
         raise ConfigurationError(str(getattr(error, "message", error))) from None
     if ":" in user or user.startswith("#") or user != user.strip():

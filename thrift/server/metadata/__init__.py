@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sharkpy.execution.commands.command_result import table_of
-from sharkpy.thrift.metadata import (
-    get_catalogs,
-    get_columns,
-    get_cross_reference,
-    get_functions,
-    get_primary_keys,
-    get_schemas,
-    get_table_types,
-    get_tables,
-    get_type_info,
-)
-from sharkpy.thrift.metadata.get_info import info
+from sharkpy.thrift.metadata import catalog_calls, type_info
+from sharkpy.thrift.metadata.server_info import info
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -32,15 +22,15 @@ __all__ = ["CALLS", "answer", "info"]
 
 Row = tuple[str | int | bool | None, ...]
 CALLS: dict[str, tuple[Schema, Callable[[Any, SharkContext], Iterable[Row]]]] = {
-    "GetTypeInfo": (get_type_info.SCHEMA, get_type_info.rows),
-    "GetCatalogs": (get_catalogs.SCHEMA, get_catalogs.rows),
-    "GetSchemas": (get_schemas.SCHEMA, get_schemas.rows),
-    "GetTables": (get_tables.SCHEMA, get_tables.rows),
-    "GetTableTypes": (get_table_types.SCHEMA, get_table_types.rows),
-    "GetColumns": (get_columns.SCHEMA, get_columns.rows),
-    "GetFunctions": (get_functions.SCHEMA, get_functions.rows),
-    "GetPrimaryKeys": (get_primary_keys.SCHEMA, get_primary_keys.rows),
-    "GetCrossReference": (get_cross_reference.SCHEMA, get_cross_reference.rows),
+    "GetTypeInfo": (type_info.TYPE_SCHEMA, type_info.type_rows),
+    "GetCatalogs": (catalog_calls.CATALOG_SCHEMA, catalog_calls.catalog_rows),
+    "GetSchemas": (catalog_calls.DATABASE_SCHEMA, catalog_calls.database_rows),
+    "GetTables": (catalog_calls.TABLE_SCHEMA, catalog_calls.table_rows),
+    "GetTableTypes": (catalog_calls.TABLE_TYPE_SCHEMA, catalog_calls.table_type_rows),
+    "GetColumns": (catalog_calls.COLUMN_SCHEMA, catalog_calls.column_rows),
+    "GetFunctions": (catalog_calls.FUNCTION_SCHEMA, catalog_calls.function_rows),
+    "GetPrimaryKeys": (catalog_calls.PRIMARY_KEY_SCHEMA, catalog_calls.primary_key_rows),
+    "GetCrossReference": (catalog_calls.FOREIGN_KEY_SCHEMA, catalog_calls.foreign_key_rows),
 }
 """Columns of each call, and the function that returns its rows for a request (the struct of that name) in a session."""
 

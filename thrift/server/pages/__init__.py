@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from sharkpy.thrift.pages.health_page import health_page
-from sharkpy.thrift.pages.html import HTML
-from sharkpy.thrift.pages.metrics_page import metrics_page
-from sharkpy.thrift.pages.operation_page import OPERATIONS, operation_page
-from sharkpy.thrift.pages.page_request import PageContent, PageRequest
-from sharkpy.thrift.pages.queries_page import QUERIES, queries_page, query_page
-from sharkpy.thrift.transport.client import PageAnswer
+from sharkpy.thrift.server_pages import (
+    HTML,
+    OPERATIONS,
+    QUERIES,
+    PageContent,
+    PageRequest,
+    health_page,
+    metrics_page,
+    operation_page,
+    queries_page,
+    query_page,
+)
+from sharkpy.thrift.transport.service import PageAnswer
 
 if TYPE_CHECKING:
-    from sharkpy.thrift.server_parts import ServerParts
+    from sharkpy.thrift.server import ServerParts
 
 __all__ = ["PAGES", "Page", "answer_page"]
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ResourceError
-from sharkpy.thrift.row_sets.encode_columns import columnar_row_set
-from sharkpy.thrift.row_sets.encode_rows import row_based_row_set
+from sharkpy.thrift.row_sets.encode import columnar_row_set, row_based_row_set
 from sharkpy.thrift.row_sets.type_descriptions import table_schema
 from sharkpy.values.types import Schema, arrow_schema
 

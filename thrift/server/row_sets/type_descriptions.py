@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.bindings import ttypes
 from sharkpy.values import types as t
 
 INTERVALS_SINCE = 7

@@ -1,4 +1,7 @@
-"""The server's port: accepts clients, serves each in a thread within limits, and ends them in order."""
+"""The server's port: accepts clients, serves each in a thread within limits, and ends them in order.
+
+The first byte of a client tells its transport, and whether it speaks TLS.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,17 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.auth import login_for
-from sharkpy.thrift.auth.turns import address_of
+from sharkpy.thrift.auth.login_throttle import address_of
 from sharkpy.thrift.config import ServerConfig
-from sharkpy.thrift.transport.client import Dispatcher
+from sharkpy.thrift.transport import binary_transport, http_transport
 from sharkpy.thrift.transport.connection import Connection, after
-from sharkpy.thrift.transport.departures import Departures
-from sharkpy.thrift.transport.first_byte import SPEAKERS
-from sharkpy.thrift.transport.lobby import Arrival, Lobby, to_give_way
-from sharkpy.thrift.transport.service import Refusal, Service
-from sharkpy.thrift.transport.tls import HANDSHAKE, HANDSHAKE_FAILURE, server_context
+from sharkpy.thrift.transport.connection_watch import Arrival, DisconnectWatch, SilentConnections, connection_to_drop
+from sharkpy.thrift.transport.service import Dispatcher, Refusal, Service
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Listener:
         self._config = config
         self._stopping = threading.Event()
         self._ended = threading.Event()
-        self._departures = Departures(dispatcher.vanished)
+        self._departures = DisconnectWatch(dispatcher.vanished)
         login = login_for(config, self._ended.wait)
         self._service = Service(config, dispatcher, login, refused, self._departures, self._admit)
         self._tls = server_context(config)
@@ -67,7 +68,7 @@ class Listener:
         """Connections that are logging in, in the order in which they began."""
         self._admitted: set[Connection] = set()
         self._refusing: set[Connection] = set()
-        self._lobby: Lobby | None = None
+        self._silent_connections: SilentConnections | None = None
         self._port: int | None = None
         self._accepting: threading.Thread | None = None
 
@@ -81,16 +82,20 @@ class Listener:
     @property
     def connections(self) -> int:
         """Number of connected clients, including clients that have not sent anything yet."""
-        return len(self._threads) - len(self._refusing) + (0 if self._lobby is None else len(self._lobby))
+        return (
+            len(self._threads)
+            - len(self._refusing)
+            + (0 if self._silent_connections is None else len(self._silent_connections))
+        )
 
     def start(self) -> None:
         """Bind the address and accept clients in a thread."""
         listening = _bind(self._config.host, self._config.port)
         listening.setblocking(False)
-        self._lobby = Lobby(listening, self._give_up)
+        self._silent_connections = SilentConnections(listening, self._give_up)
         self._port = int(listening.getsockname()[1])
         self._accepting = threading.Thread(
-            target=self._accept, args=[listening, self._lobby], name="sharkpy-accept", daemon=True
+            target=self._accept, args=[listening, self._silent_connections], name="sharkpy-accept", daemon=True
         )
         self._accepting.start()
 
@@ -123,16 +128,16 @@ class Listener:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _accept(self, listening: socket.socket, lobby: Lobby) -> None:
-        with listening, contextlib.closing(lobby):
+    def _accept(self, listening: socket.socket, silent_connections: SilentConnections) -> None:
+        with listening, contextlib.closing(silent_connections):
             while not self._stopping.is_set():
-                is_wanted, arrivals = lobby.wait(ACCEPT_SECONDS)
+                is_wanted, arrivals = silent_connections.wait(ACCEPT_SECONDS)
                 for arrival in arrivals:
                     self._take_in(arrival)
                 if is_wanted:
-                    self._let_in(listening, lobby)
+                    self._let_in(listening, silent_connections)
 
-    def _let_in(self, listening: socket.socket, lobby: Lobby) -> None:
+    def _let_in(self, listening: socket.socket, silent_connections: SilentConnections) -> None:
         """Accept waiting clients as long as the system has sockets for them."""
         for _ in range(BACKLOG):
             try:
@@ -140,13 +145,13 @@ class Listener:
             except (BlockingIOError, ConnectionAbortedError):
                 return
             except OSError as error:
-                if not lobby.make_room():
+                if not silent_connections.make_room():
                     _log.warning("no client could be accepted: %s", error)
                     self._stopping.wait(0.1)
                 return
             peer = f"[{address[0]}]:{address[1]}" if ":" in address[0] else f"{address[0]}:{address[1]}"
             connection = Connection(sock, peer, next(self._numbers))
-            lobby.add(connection, after(self._config.limits.login_seconds))
+            silent_connections.add(connection, after(self._config.limits.login_seconds))
 
     def _take_in(self, arrival: Arrival) -> None:
         """Serve a client that has sent a byte in a thread. Refuse a client above the limit, or cut it off."""
@@ -182,7 +187,7 @@ class Listener:
     def _begin_login(self, connection: Connection) -> None:
         """Note a client that logs in, under the lock. If too many clients log in, another one gives way."""
         if len(self._entering) >= ENTERING_AT_ONCE:
-            slow = to_give_way(self._entering)
+            slow = connection_to_drop(self._entering)
             del self._entering[slow]
             slow.interrupt(at_once=True)
             self._give_up(slow)
@@ -246,7 +251,7 @@ class Listener:
         first = self._begin(connection, deadline)
         if first is None:
             return
-        speaker = SPEAKERS.get(first)
+        speaker = TRANSPORTS.get(first)
         if speaker is None:
             self._service.refused("protocol")
             _log.info("%s speaks no protocol of this server: its first byte is %#04x", connection.peer, first)
@@ -258,7 +263,7 @@ class Listener:
 
     def _refuse(self, text: str, connection: Connection) -> None:
         first = self._begin(connection, after(REFUSAL_SECONDS))
-        speaker = None if first is None else SPEAKERS.get(first)
+        speaker = None if first is None else TRANSPORTS.get(first)
         if speaker is not None:
             speaker.refuse(connection, text)
 
@@ -293,3 +298,48 @@ def _bind(host: str, port: int) -> socket.socket:
         with contextlib.suppress(AttributeError, OSError):
             listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)
     return listening
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """Transport: how it serves a connection, and how it refuses a client."""
+
+    serve: Callable[[Connection, Service, float], None]
+    refuse: Callable[[Connection, str], None]
+
+
+TRANSPORTS: dict[int, Transport] = {
+    0x01: Transport(binary_transport.serve_sasl, binary_transport.refuse_sasl),  # START
+    0x80: Transport(binary_transport.serve_nosasl, binary_transport.refuse_nosasl),  # a strict message header
+    0x00: Transport(
+        binary_transport.serve_nosasl, binary_transport.refuse_nosasl
+    ),  # an old message header: the length of the call's name
+    **dict.fromkeys(range(ord("A"), ord("Z") + 1), Transport(http_transport.serve_http, http_transport.refuse_http)),
+}
+
+
+HANDSHAKE = 0x16
+"""The first byte of a TLS connection."""
+
+HANDSHAKE_FAILURE = b"\x15\x03\x01\x00\x02\x02\x28"
+"""Alert for a client that wants TLS from a server without TLS. The client reports it instead of a lost connection."""
+
+
+def server_context(config: ServerConfig) -> ssl.SSLContext | None:
+    """Return a context for TLS 1.2 and newer with the server's certificate, or None if none is configured."""
+    if config.tls_cert is None or config.tls_key is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    try:
+        context.load_cert_chain(config.tls_cert, config.tls_key, password=_no_password)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(
+            f'no TLS with certificate "{config.tls_cert}" and key "{config.tls_key}": {error}'
+        ) from error
+    return context
+
+
+def _no_password() -> str:
+    raise ssl.SSLError("the key is encrypted")

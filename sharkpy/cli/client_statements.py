@@ -74,11 +74,10 @@ def _run_command(command: str, say: Say) -> None:
         raise ExecutionError(f"the command ended with code {done.returncode}: {last}".rstrip(": "))
 
 
-_SayLine = Callable[[str], None]
-_RunFileCommand = Callable[[frozenset[str], Sequence[str], _SayLine], None]
+_FileCommand = Callable[[frozenset[str], Sequence[str], Say], None]
 
 
-def run_dfs(text: str, say: _SayLine) -> None:
+def run_dfs(text: str, say: Say) -> None:
     """Run a dfs command; `text` is the part after dfs. Raise SourceError if a file is missing or cannot be reached."""
     try:
         words = shlex.split(text)
@@ -117,7 +116,7 @@ def _named(paths: Sequence[str]) -> list[Path]:
     return [Path(local_path(path)) for path in paths]
 
 
-def _list(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:
+def _list(options: frozenset[str], paths: Sequence[str], say: Say) -> None:
     for path in _found(paths or ["."]):
         if not path.is_dir() or "-d" in options:
             say(_line(path))
@@ -129,7 +128,7 @@ def _list(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:
             say(_line(one))
 
 
-def _list_all(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:
+def _list_all(options: frozenset[str], paths: Sequence[str], say: Say) -> None:
     _list(options | {"-R"}, paths, say)
 
 
@@ -149,12 +148,12 @@ def _owner(facts: os.stat_result) -> tuple[str, str]:
         return str(facts.st_uid), str(facts.st_gid)
 
 
-def _make_folder(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:  # noqa: ARG001  one signature for all
+def _make_folder(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001  one signature for all
     for path in _named(paths):
         path.mkdir(parents="-p" in options, exist_ok="-p" in options)
 
 
-def _remove(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:
+def _remove(options: frozenset[str], paths: Sequence[str], say: Say) -> None:
     _named(paths)
     found = [one for path in paths for one in _present([path], is_needed="-f" not in options)]
     for path in found:
@@ -176,28 +175,28 @@ def _present(paths: Sequence[str], *, is_needed: bool) -> list[Path]:
         return []
 
 
-def _remove_all(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:
+def _remove_all(options: frozenset[str], paths: Sequence[str], say: Say) -> None:
     _remove(options | {"-r"}, paths, say)
 
 
-def _remove_folder(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:  # noqa: ARG001
+def _remove_folder(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
     for path in _found(paths):
         path.rmdir()
 
 
-def _show(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:  # noqa: ARG001
+def _show(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
     for path in _found(paths):
         text = path.read_text(encoding="utf-8", errors="replace")
         if text:
             say(text.removesuffix("\n"))
 
 
-def _show_end(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:  # noqa: ARG001
+def _show_end(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
     for path in _found(paths):
         say(path.read_bytes()[-1024:].decode("utf-8", "replace").removesuffix("\n"))
 
 
-def _touch(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:  # noqa: ARG001
+def _touch(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
     for path in _named(paths):
         path.touch()
 
@@ -214,7 +213,7 @@ def _sources(paths: Sequence[str]) -> Iterator[tuple[Path, Path]]:
         yield source, target / source.name if target.is_dir() else target
 
 
-def _copy(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:  # noqa: ARG001
+def _copy(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
     for source, target in _sources(paths):
         if target.exists() and "-f" not in options:
             raise SourceError(f"`{target}': File exists", sqlstate="58P02", hint="-f copies over it")
@@ -224,14 +223,14 @@ def _copy(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:
             shutil.copyfile(source, target)
 
 
-def _move(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:  # noqa: ARG001
+def _move(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
     for source, target in _sources(paths):
         if target.exists():
             raise SourceError(f"`{target}': File exists", sqlstate="58P02")
         shutil.move(source, target)
 
 
-def _sizes(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:
+def _sizes(options: frozenset[str], paths: Sequence[str], say: Say) -> None:
     for path in _found(paths or ["."]):
         inside = [path] if "-s" in options or not path.is_dir() else sorted(path.iterdir())
         for one in inside:
@@ -243,14 +242,14 @@ def _size(path: Path) -> int:
     return sum(one.stat().st_size for one in files if one.is_file())
 
 
-def _count(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:  # noqa: ARG001
+def _count(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
     for path in _found(paths):
         inside = [path, *path.rglob("*")]
         folders = sum(one.is_dir() for one in inside)
         say(f"{folders:>12} {len(inside) - folders:>12} {_size(path):>18} {path}")
 
 
-def _merge(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:  # noqa: ARG001
+def _merge(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
     """Merge the files of folders into one, in the order of their names."""
     if len(paths) < 2:
         raise ConfigurationError("a source and a target are needed", sqlstate="42601")
@@ -262,7 +261,7 @@ def _merge(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None
                     merged.write(one.read_bytes())
 
 
-def _mode(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:
+def _mode(options: frozenset[str], paths: Sequence[str], say: Say) -> None:
     mode, *rest = paths or [""]
     if not mode or not set(mode) <= set("01234567"):
         raise UnsupportedError(f'dfs -chmod "{mode}": an octal mode is needed')
@@ -272,7 +271,7 @@ def _mode(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:
     del say
 
 
-def _test(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:  # noqa: ARG001
+def _test(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
     """Test a path. Raise an error if the test fails."""
     checks: dict[str, Callable[[Path], bool]] = {
         "-e": Path.exists,
@@ -286,7 +285,7 @@ def _test(options: frozenset[str], paths: Sequence[str], say: _SayLine) -> None:
                 raise SourceError(f"dfs -test {option} {path}: no", sqlstate="58P01")
 
 
-COMMANDS: dict[str, _RunFileCommand] = {
+COMMANDS: dict[str, _FileCommand] = {
     "-ls": _list,
     "-lsr": _list_all,
     "-mkdir": _make_folder,

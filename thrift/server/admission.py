@@ -6,12 +6,15 @@ import threading
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ExecutionError, ResourceError, SharkError
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.metrics import Metrics
 from sharkpy.thrift.operation import limit_error
-from sharkpy.thrift.sessions import ClientSession
+
+if TYPE_CHECKING:
+    from sharkpy.thrift.sessions import ClientSession
 
 STOPPING = "the server is stopping"
 

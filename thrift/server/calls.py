@@ -18,11 +18,11 @@ from sharkpy.thrift.binary_protocol import Protocol
 from sharkpy.thrift.bindings import TGetQueryIdResp, TSetClientInfoResp, arguments_of, result_of, ttypes
 from sharkpy.thrift.operation import ENDED, LOG_SCHEMA, Operation, log_batch, split_rows
 from sharkpy.thrift.pages import answer_page
-from sharkpy.thrift.server import ServerParts
 from sharkpy.thrift.sessions import ClientSession
 from sharkpy.thrift.status import error_code, error_text, failure, invalid_handle, success
 
 if TYPE_CHECKING:
+    from sharkpy.thrift.server import ServerParts
     from sharkpy.thrift.transport.service import Client, PageAnswer
 
 _STRUCT, _BOOL, _STOP = 12, 2, b"\0"
@@ -47,7 +47,7 @@ class CallDispatcher:
         self._calls = Calls(parts)
 
     def process(self, request: Any, reply: Any, client: Client) -> None:
-        """Answer one message, as `transport.client.Dispatcher` requires."""
+        """Answer one message, as `transport.service.Dispatcher` requires."""
         incoming, outgoing = Protocol(request), Protocol(reply)
         name, _, number = incoming.readMessageBegin()
         call = CALLS.get(name)

@@ -15,12 +15,12 @@ from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.sources.storage.meter import METER
 from sharkpy.streaming.status import ContinuousStatus, continuous_statuses
 from sharkpy.thrift.operation import ENDED, STATE_NAMES, Operation
-from sharkpy.thrift.sessions import OpenSessions
 
 if TYPE_CHECKING:
     from sharkpy.execution.memory_watch import MemoryWatch
     from sharkpy.session.shark_context import SharkContext
     from sharkpy.thrift.guard import Heartbeat
+    from sharkpy.thrift.sessions import OpenSessions
 
 _COUNTERS = {
     "sessions_opened": "Sessions opened",

@@ -19,7 +19,7 @@ from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.guard import Heartbeat
 from sharkpy.thrift.metrics import Metrics, StateCollector, StreamCollector
 from sharkpy.thrift.operation_runner import OperationRunner
-from sharkpy.thrift.server_pages import OPERATIONS
+from sharkpy.thrift.pages import OPERATIONS
 from sharkpy.thrift.sessions import IdleCloser, OpenSessions, SessionOpener
 from sharkpy.thrift.transport import Listener
 

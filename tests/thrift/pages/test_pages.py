@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 
 from sharkpy.thrift import pages
-from sharkpy.thrift.pages import PAGES, Page, answer_page
-from sharkpy.thrift.server_pages import HTML, PageContent, PageRequest, document, preformatted, section, table
+from sharkpy.thrift.pages import (
+    HTML,
+    PAGES,
+    Page,
+    PageContent,
+    PageRequest,
+    answer_page,
+    document,
+    preformatted,
+    section,
+    table,
+)
 
 
 class NotAskedError(Exception):

@@ -21,6 +21,7 @@ from sharkpy.values.types import BINARY, DataType, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_START = struct.Struct(">bhq")
 _START_AND_NO_ROWS = struct.Struct(">bhqbhbi")
 _FIELD = struct.Struct(">bh")
 _LIST = struct.Struct(">bhbi")
@@ -63,24 +64,17 @@ def _null_bits(chunks: list[pa.Array[Any]]) -> bytes:
     return np.packbits(flags, bitorder="little").tobytes().rstrip(b"\0")
 
 
-_ROWS_START = struct.Struct(">bhq")
-_ROWS_FIELD = struct.Struct(">bh")
-_ROWS_LIST = struct.Struct(">bhbi")
-_ROWS_I64, _ROWS_STRUCT, _ROWS_LIST_CODE = 10, 12, 15
-_ROWS_END = b"\0"
-
-
 def row_based_row_set(batches: Sequence[pa.RecordBatch], schema: Schema, start_row: int) -> bytes:
     """Return the batches' rows; `start_row` is the number of the first row in the result."""
     num_rows = sum(batch.num_rows for batch in batches)
-    head = _ROWS_START.pack(_ROWS_I64, 1, start_row) + _ROWS_LIST.pack(_ROWS_LIST_CODE, 2, _ROWS_STRUCT, num_rows)
-    return b"".join([head, *(_rows(batch, schema) for batch in batches if batch.num_rows), _ROWS_END])
+    head = _START.pack(_I64, 1, start_row) + _LIST.pack(_LIST_CODE, 2, _STRUCT, num_rows)
+    return b"".join([head, *(_rows(batch, schema) for batch in batches if batch.num_rows), _END])
 
 
 def _rows(batch: pa.RecordBatch, schema: Schema) -> memoryview:
     """Return TRow structs, each a list of its columns' values."""
     cells = [_cells(column, field.dtype) for column, field in zip(batch.columns, schema, strict=True)]
-    return data_bytes(join_bytes([_ROWS_LIST.pack(_ROWS_LIST_CODE, 1, _ROWS_STRUCT, len(schema)), *cells, _ROWS_END]))
+    return data_bytes(join_bytes([_LIST.pack(_LIST_CODE, 1, _STRUCT, len(schema)), *cells, _END]))
 
 
 def _cells(column: pa.Array[Any], dtype: DataType) -> pa.Array[Any]:
@@ -94,11 +88,9 @@ def _cells(column: pa.Array[Any], dtype: DataType) -> pa.Array[Any]:
         values = byte_strings(matrix)
     else:
         values = prefixed_bytes(column_texts(column, dtype))
-    member = _ROWS_FIELD.pack(_ROWS_STRUCT, kind.member)
-    present = join_bytes([member + _ROWS_FIELD.pack(kind.code, 1), values, _ROWS_END + _ROWS_END])
+    member = _FIELD.pack(_STRUCT, kind.member)
+    present = join_bytes([member + _FIELD.pack(kind.code, 1), values, _END + _END])
     if not column.null_count:
         return present
-    cells: pa.Array[Any] = pc.if_else(
-        column.is_valid(), present, pa.scalar(member + _ROWS_END + _ROWS_END, pa.binary())
-    )
+    cells: pa.Array[Any] = pc.if_else(column.is_valid(), present, pa.scalar(member + _END + _END, pa.binary()))
     return cells

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sharkpy.thrift.auth.login import Login
 from sharkpy.thrift.auth.login_throttle import address_of
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.transport.connection import Connection
-from sharkpy.thrift.transport.connection_watch import DisconnectWatch
+
+if TYPE_CHECKING:
+    from sharkpy.thrift.transport.connection_watch import DisconnectWatch
 
 Refusal = Literal[
     "connections", "connections_per_address", "login", "tls", "protocol", "frame", "timeout", "call", "http"

@@ -113,7 +113,7 @@ def test_a_storm_of_cancels(serve: Serve) -> None:
     until(lambda: not server.parts.sessions.sessions())
     wait_until_idle()
     assert not list(server.parts.sessions.operations())
-    until(lambda: not server.parts.guard._executing)
+    until(lambda: not server.parts.admission._executing)
 
 
 def test_cancel_from_another_connection_while_all_wait(serve: Serve) -> None:

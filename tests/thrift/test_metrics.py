@@ -106,7 +106,7 @@ def test_health(serve: Serve) -> None:
     assert page(server, "/healthz") == "ok\n"
     with pytest.raises(urllib.error.HTTPError, match="404"):
         page(server, "/elsewhere")
-    server.parts.guard.is_draining = True
+    server.parts.admission.is_draining = True
     with pytest.raises(urllib.error.HTTPError, match="503"):
         page(server, "/healthz")
 

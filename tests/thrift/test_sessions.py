@@ -392,7 +392,7 @@ def test_temporary_tables_go_with_their_session(engine: sharkpy.SharkContext, se
 
 
 def test_nothing_of_a_stopped_server_is_left(engine: sharkpy.SharkContext) -> None:
-    names = ("operation", "idle", "accept", "client", "departures")
+    names = ("operation", "idle", "accept", "client", "disconnects")
 
     def threads() -> set[str]:
         found = {one.name for one in threading.enumerate() if one.ident not in others}

@@ -32,7 +32,7 @@ def test_it_is_ended(serve: Serve, how: str) -> None:
         getattr(caller, how)(operation)
         if how == "cancel":
             assert caller.until_ended(operation).operationState == State.CANCELED_STATE
-        until(lambda: not server.parts.guard._executing)
+        until(lambda: not server.parts.admission._executing)
         assert caller.rows("SELECT 1") == [[1]]
 
 

@@ -212,7 +212,7 @@ class Calls:
         answer.numModifiedRows = -1 if operation.has_rows else operation.rows_written
         if request.getProgressUpdate:
             is_over = operation.state in ENDED
-            answer.progressUpdateResponse = operation.board.response(
+            answer.progressUpdateResponse = operation.stages.response(
                 operation.started, operation.seconds, is_over=is_over
             )
         if operation.error is not None:

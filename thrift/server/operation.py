@@ -84,7 +84,7 @@ class Operation:
         self._pages = pages
         self._title = f"{self.query_id}: {self.text[:SLOT_BYTES]}"
         self.log = OperationLog()
-        self.board = StageTable(parallelism)
+        self.stages = StageTable(parallelism)
         self.schema: Schema | None = None
         self.has_rows = True
         self.error: SharkError | None = None

@@ -45,7 +45,7 @@ class OperationRunner:
         self,
         limits: Limits,
         metrics: Metrics,
-        guard: AdmissionControl,
+        admission: AdmissionControl,
         sessions: OpenSessions,
         board: StatementBoard | None = None,
     ) -> None:
@@ -54,7 +54,7 @@ class OperationRunner:
         """Base address of the pages of operations, once the server listens."""
         self._limits = limits
         self._metrics = metrics
-        self._guard = guard
+        self._admission = admission
         self._sessions = sessions
         # Twice as many threads as operations that may run: threads also make rows of operations that have begun.
         threads = 2 * limits.concurrent_operations or _MOST_THREADS
@@ -105,7 +105,7 @@ class OperationRunner:
     def _begun(self, session: ClientSession, text: str) -> Operation:
         """Return a statement's operation, and count it as running."""
         try:
-            self._guard.begin_statement(session.holder)
+            self._admission.begin_statement(session.holder)
         except SharkError as error:
             # The history records the refused statement, too.
             with contextlib.suppress(SharkError), session.engine_session.as_statement(text):
@@ -114,14 +114,14 @@ class OperationRunner:
         try:
             return self.new_operation(session, _EXECUTE, text, self._count_end)
         except BaseException:
-            self._guard.end_statement(session.holder)
+            self._admission.end_statement(session.holder)
             raise
 
     def _submit(self, session: ClientSession, operation: Operation, work: Callable[[], None]) -> None:
         try:
             self._executor.submit(work)
         except BaseException:
-            self._guard.end_statement(session.holder)
+            self._admission.end_statement(session.holder)
             self._sessions.close_operation(operation)
             raise
 
@@ -154,14 +154,14 @@ class OperationRunner:
                 prepared.set_result(None)
             operation.run()
         finally:
-            self._guard.end_statement(session.holder)
+            self._admission.end_statement(session.holder)
 
     def new_operation(
         self, session: ClientSession, kind: int, text: str, ended: Callable[[Operation], None] = lambda _: None
     ) -> Operation:
         """Return an operation of `session` that does nothing yet."""
-        self._guard.check_open()
-        engine = session.engine_session.started_engine
+        self._admission.check_open()
+        engine = session.engine_session.known_engine
         parallelism = engine.parallelism if engine is not None else 1
         operation = Operation(kind, text, self._limits, self._resources, parallelism, ended, self.pages_url)
         try:
@@ -202,7 +202,7 @@ class OperationRunner:
         allowed = min((seconds for seconds in (timeout, limit) if seconds > 0), default=0.0)
 
         def tell(progress: Progress) -> None:
-            operation.board.tell(progress)
+            operation.stages.tell(progress)
             operation.log.progress(progress)
 
         engine_session = session.under(overlay)

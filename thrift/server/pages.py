@@ -49,12 +49,12 @@ def _find_operation(sessions: OpenSessions, key: str) -> tuple[ClientSession, Op
 
 def _operation_document(session: ClientSession, operation: Operation) -> bytes:
     is_over = operation.state in ENDED
-    progress = operation.board.response(operation.started, operation.seconds, is_over=False)
+    progress = operation.stages.response(operation.started, operation.seconds, is_over=False)
     facts = {
         "state": STATE_NAMES[operation.state],
         "user": session.user,
         "seconds": f"{operation.seconds:.1f}",
-        "rows read": f"{operation.board.rows_read:,}",
+        "rows read": f"{operation.stages.rows_read:,}",
         **({"error": str(operation.error)} if operation.error is not None else {}),
     }
     share = 1.0 if is_over else progress.progressedPercentage
@@ -123,7 +123,7 @@ def _query_document(record: StatementRecord) -> bytes:
 
 
 def health_page(request: PageRequest) -> PageContent:
-    if request.parts.guard.is_draining:
+    if request.parts.admission.is_draining:
         return PageContent(b"the server is stopping\n", HTTPStatus.SERVICE_UNAVAILABLE)
     return PageContent(b"ok\n")
 

@@ -94,7 +94,7 @@ class HiveServer:
 
     def _drain(self, seconds: float) -> int:
         """Refuse new work, wait for running operations, and return how many of them had to be cancelled."""
-        self.parts.guard.is_draining = True
+        self.parts.admission.is_draining = True
         end = time.monotonic() + seconds
         while left := [one for one in self.parts.sessions.operations() if one.is_awaited]:
             if self._hurry.is_set() or time.monotonic() >= end:
@@ -106,7 +106,7 @@ class HiveServer:
 
     def _close(self) -> None:
         """Cancel what runs and close all sessions."""
-        self.parts.guard.is_draining = True
+        self.parts.admission.is_draining = True
         self._idle_closer.close()
         self.parts.sessions.close()
         self.parts.runner.close()
@@ -124,13 +124,13 @@ def _parts(
     session: SharkContext, config: ServerConfig, memory: MemoryWatch, heartbeat: Heartbeat, board: StatementBoard | None
 ) -> ServerParts:
     metrics = Metrics()
-    guard = AdmissionControl(config.limits, metrics)
-    sessions = OpenSessions(guard, knows_users=config.auth in NEEDS_LOGIN)
-    opener = SessionOpener(session, config, metrics, guard, sessions)
-    runner = OperationRunner(config.limits, metrics, guard, sessions, board)
+    admission = AdmissionControl(config.limits, metrics)
+    sessions = OpenSessions(admission, knows_users=config.auth in NEEDS_LOGIN)
+    opener = SessionOpener(session, config, metrics, admission, sessions)
+    runner = OperationRunner(config.limits, metrics, admission, sessions, board)
     metrics.register(StateCollector(session, sessions, memory, heartbeat))
     metrics.register(StreamCollector(session))
-    return ServerParts(session, config, metrics, guard, sessions, opener, runner)
+    return ServerParts(session, config, metrics, admission, sessions, opener, runner)
 
 
 def _address(config: ServerConfig, port: int) -> str:
@@ -145,7 +145,7 @@ class ServerParts:
     engine_session: SharkContext
     config: ServerConfig
     metrics: Metrics
-    guard: AdmissionControl
+    admission: AdmissionControl
     sessions: OpenSessions
     opener: SessionOpener
     runner: OperationRunner

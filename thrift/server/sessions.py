@@ -152,8 +152,8 @@ class OpenSessions:
     A handle is valid only with its secret. If the server `knows_users`, only the session's user may use it.
     """
 
-    def __init__(self, guard: AdmissionControl, *, knows_users: bool) -> None:
-        self._guard = guard
+    def __init__(self, admission: AdmissionControl, *, knows_users: bool) -> None:
+        self._admission = admission
         self._knows_users = knows_users
         self._lock = threading.Lock()
         self._sessions: dict[bytes, ClientSession] = {}
@@ -165,7 +165,7 @@ class OpenSessions:
     def add(self, session: ClientSession) -> None:
         """Keep a session. Raise an error if a limit is reached or the server is stopping."""
         with self._lock:
-            self._guard.check_session(session.holder, self._sessions.values())
+            self._admission.check_session(session.holder, self._sessions.values())
             self._sessions[session.identifier.guid] = session
 
     def session(self, handle: Any, client: Client) -> ClientSession | None:
@@ -240,7 +240,7 @@ class SessionOpener:
         engine_session: SharkContext,
         config: ServerConfig,
         metrics: Metrics,
-        guard: AdmissionControl,
+        admission: AdmissionControl,
         sessions: OpenSessions,
     ) -> None:
         self._engine_session = engine_session
@@ -248,14 +248,14 @@ class SessionOpener:
         self._admins = frozenset(config.admins)
         self._restrictions = _restrictions(engine_session, config)
         self._metrics = metrics
-        self._guard = guard
+        self._admission = admission
         self._sessions = sessions
 
     def open(self, client: Client, user: str | None, protocol: int, configuration: Mapping[str, str]) -> ClientSession:
         """Open a session of the logged-in user. Without a login, the user is `user`, the name that the client sends."""
         name = client.user or user or "anonymous"
         holder = QuotaHolder(name, client.address, client.user in self._admins)
-        self._guard.check_session(holder, self._sessions.sessions())
+        self._admission.check_session(holder, self._sessions.sessions())
         engine_session = self._engine_session.new_session(**{"shark.user": name})
         engine_session.restrictions = self._restrictions
         connection = 0 if client.transport == "http" else client.connection

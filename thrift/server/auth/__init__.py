@@ -1,4 +1,4 @@
-"""Authentication: one file per way to check a name and a password, a table of them, and delays against guessing."""
+"""Authentication: a table of the ways to check a name and a password, and delays against guessing."""
 
 from __future__ import annotations
 

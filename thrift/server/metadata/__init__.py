@@ -1,4 +1,4 @@
-"""The catalog for clients: one file per metadata call of HiveServer2, and the facts of GetInfo.
+"""The catalog for clients: a table of the metadata calls of HiveServer2, and the facts of GetInfo.
 
 `answer(call, request, session)` returns the rows of a metadata call, `info(info_type, session)` one fact.
 """

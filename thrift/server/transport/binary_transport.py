@@ -63,7 +63,7 @@ def serve_sasl(connection: Connection, service: Service, deadline: float) -> Non
     _send(connection, NegotiationStatus.COMPLETE, b"")
     client = Client(user, connection.peer, "sasl", connection.number)
     try:
-        with service.departures.watched(connection, client):
+        with service.disconnects.watched(connection, client):
             _serve_frames(connection, service, client)
     finally:
         service.dispatcher.closed(client)
@@ -144,7 +144,7 @@ def serve_nosasl(connection: Connection, service: Service, deadline: float) -> N
     limits = service.config.limits
     messages = UnframedMessages(connection, limits.frame_bytes, limits.login_seconds)
     try:
-        with service.departures.watched(connection, client):
+        with service.disconnects.watched(connection, client):
             while True:
                 messages.begin_message(deadline)
                 if too_many := service.admit(connection):

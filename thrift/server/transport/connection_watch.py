@@ -127,7 +127,7 @@ class DisconnectWatch:
             self._watched[place] = connection, client
             self._poll.register(place, _DISCONNECTED)
             if self._thread is None and not self._stopped.is_set():
-                self._thread = threading.Thread(target=self._look, name="sharkpy-departures", daemon=True)
+                self._thread = threading.Thread(target=self._look, name="sharkpy-disconnects", daemon=True)
                 self._thread.start()
         try:
             yield

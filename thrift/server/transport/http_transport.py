@@ -132,7 +132,7 @@ class _Exchange:
         body = self._requests.read_body(self._service.config.limits.frame_bytes, self._deadline)
         answered: list[Buffer] = []
         client = Client(user, self._connection.peer, "http", self._connection.number)
-        with self._service.departures.watched(self._connection, client):
+        with self._service.disconnects.watched(self._connection, client):
             answer_message(self._service, client, Frame(body), Reply(answered.extend))
         return HttpAnswer(HTTPStatus.OK, THRIFT, answered)
 

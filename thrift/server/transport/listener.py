@@ -57,9 +57,9 @@ class Listener:
         self._config = config
         self._stopping = threading.Event()
         self._ended = threading.Event()
-        self._departures = DisconnectWatch(dispatcher.vanished)
+        self._disconnects = DisconnectWatch(dispatcher.vanished)
         login = login_for(config, self._ended.wait)
-        self._service = Service(config, dispatcher, login, refused, self._departures, self._admit)
+        self._service = Service(config, dispatcher, login, refused, self._disconnects, self._admit)
         self._tls = server_context(config)
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
@@ -116,7 +116,7 @@ class Listener:
         allowed = self._config.limits.drain_seconds if seconds is None else seconds
         self._end_connections(at_once=not drain, seconds=allowed if drain else 0.0)
         self._end_connections(at_once=True, seconds=CUT_OFF_SECONDS)
-        self._departures.stop()
+        self._disconnects.stop()
 
     def _end_connections(self, *, at_once: bool, seconds: float) -> None:
         with self._lock:
@@ -251,21 +251,21 @@ class Listener:
         first = self._begin(connection, deadline)
         if first is None:
             return
-        speaker = TRANSPORTS.get(first)
-        if speaker is None:
+        transport = TRANSPORTS.get(first)
+        if transport is None:
             self._service.refused("protocol")
             _log.info("%s speaks no protocol of this server: its first byte is %#04x", connection.peer, first)
         elif self._tls is not None and not connection.is_encrypted:
             self._service.refused("tls")
-            speaker.refuse(connection, "this server speaks TLS alone: connect with ssl=true")
+            transport.refuse(connection, "this server speaks TLS alone: connect with ssl=true")
         else:
-            speaker.serve(connection, self._service, deadline)
+            transport.serve(connection, self._service, deadline)
 
     def _refuse(self, text: str, connection: Connection) -> None:
         first = self._begin(connection, after(REFUSAL_SECONDS))
-        speaker = None if first is None else TRANSPORTS.get(first)
-        if speaker is not None:
-            speaker.refuse(connection, text)
+        transport = None if first is None else TRANSPORTS.get(first)
+        if transport is not None:
+            transport.refuse(connection, text)
 
     def _begin(self, connection: Connection, deadline: float) -> int | None:
         """Return a client's first byte, decrypted if it speaks TLS, or None if the client was refused."""

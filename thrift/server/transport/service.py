@@ -36,7 +36,7 @@ class Service:
     dispatcher: Dispatcher
     login: Login
     refused: Callable[[Refusal], None]
-    departures: DisconnectWatch
+    disconnects: DisconnectWatch
     admit: Callable[[Connection], str]
 
 

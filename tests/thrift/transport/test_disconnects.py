@@ -33,10 +33,10 @@ def pair(number: int) -> tuple[socket.socket, Connection, Client]:
 
 def test_gone_in_a_call_and_not_before() -> None:
     told: list[int] = []
-    departures = DisconnectWatch(lambda client: told.append(client.connection))
+    disconnects = DisconnectWatch(lambda client: told.append(client.connection))
     one, connection, client = pair(1)
     _, other_connection, other = pair(2)
-    with departures.watched(connection, client), departures.watched(other_connection, other):
+    with disconnects.watched(connection, client), disconnects.watched(other_connection, other):
         other_connection.begin_call()
         one.sendall(b"x")
         one.close()
@@ -50,7 +50,7 @@ def test_gone_in_a_call_and_not_before() -> None:
         time.sleep(0.3)
         assert len(told) == number
     assert set(told) == {1}
-    departures.stop()
+    disconnects.stop()
 
 
 class SlowPoll:
@@ -71,10 +71,10 @@ class SlowPoll:
 
 def test_a_socket_that_takes_the_number_of_one_that_went_is_not_taken_for_it() -> None:
     told: list[int] = []
-    departures = DisconnectWatch(lambda client: told.append(client.connection))
-    departures._poll = SlowPoll(departures._poll)  # type: ignore[assignment]
+    disconnects = DisconnectWatch(lambda client: told.append(client.connection))
+    disconnects._poll = SlowPoll(disconnects._poll)  # type: ignore[assignment]
     gone, connection, client = pair(1)
-    with departures.watched(connection, client):
+    with disconnects.watched(connection, client):
         place = connection.fileno()
         gone.close()
         time.sleep(0.1)
@@ -84,10 +84,10 @@ def test_a_socket_that_takes_the_number_of_one_that_went_is_not_taken_for_it() -
         if connection.fileno() == place:
             break
     assert connection.fileno() == place
-    with departures.watched(connection, client):
+    with disconnects.watched(connection, client):
         connection.begin_call()
         time.sleep(0.5)
-    departures.stop()
+    disconnects.stop()
     assert not told
     alive.close()
 
@@ -100,14 +100,14 @@ def test_an_error_of_one_does_not_end_the_watch(caplog: pytest.LogCaptureFixture
             raise ValueError("a bug")
         told.set()
 
-    departures = DisconnectWatch(vanished)
+    disconnects = DisconnectWatch(vanished)
     (one, connection, client), (two, other_connection, other) = pair(1), pair(2)
-    with departures.watched(connection, client), departures.watched(other_connection, other):
+    with disconnects.watched(connection, client), disconnects.watched(other_connection, other):
         connection.begin_call()
         one.close()
         time.sleep(0.3)
         other_connection.begin_call()
         two.close()
         assert told.wait(PATIENCE)
-    departures.stop()
+    disconnects.stop()
     assert "could not be ended" in caplog.text

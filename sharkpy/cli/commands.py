@@ -22,7 +22,6 @@ from sharkpy.cli.answers import DEFAULT_MAX_ROWS
 from sharkpy.session.output_formats import BINARY_WRITERS, WRITERS
 
 if TYPE_CHECKING:
-    # MERGED
     from sharkpy.cli.answers import AnswerWriter, ShellOptions
     from sharkpy.cli.shell_session import Names, ShellSession
     from sharkpy.session.result import Row

@@ -22,7 +22,6 @@ from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    # MERGED
 
 _NEWEST = ttypes.TProtocolVersion.HIVE_CLI_SERVICE_PROTOCOL_V10
 _OLDEST_IN_COLUMNS = ttypes.TProtocolVersion.HIVE_CLI_SERVICE_PROTOCOL_V6

@@ -202,7 +202,7 @@ def _watch(shell: CommandShell, argument: str) -> None:
     try:
         seconds = float(argument or WATCH_SECONDS)
     except ValueError:
-        raise ConfigurationError(f'"{argument}" is no number of seconds', sqlstate="22023") from None
+        raise ConfigurationError(f'"{argument}" is not a number of seconds', sqlstate="22023") from None
     try:
         while shell.run_sql(shell.last_sql):
             shell.say(time.strftime("%H:%M:%S") + f", every {seconds:g} s; Ctrl-C ends")
@@ -329,7 +329,7 @@ def _count(what: str, argument: str, default: int, *, least: int) -> int:
     number = whole_number(text.removeprefix("-"))
     value = None if number is None else -number if text.startswith("-") else number
     if value is None or value < least:
-        raise ConfigurationError(f'"{shortened(argument)}" is no number of {what}', sqlstate="22023")
+        raise ConfigurationError(f'"{shortened(argument)}" is not a number of {what}', sqlstate="22023")
     return value
 
 

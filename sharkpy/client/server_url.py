@@ -103,4 +103,4 @@ def _number(name: str, text: str | None, default: int) -> int:
     try:
         return int(text or default)
     except ValueError:
-        raise ConfigurationError(f'"{text}" is no {name}', hint=_HINT, sqlstate="08001") from None
+        raise ConfigurationError(f'"{text}" is not a valid {name}', hint=_HINT, sqlstate="08001") from None

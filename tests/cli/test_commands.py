@@ -102,7 +102,7 @@ def test_an_unknown_command_names_the_closest() -> None:
         (".settings nothing-like-it", 'no setting with "nothing-like-it"'),
         (".mode nonsense", 'no output format "nonsense"'),
         (".mode jsnl", 'did you mean "jsonl"?'),
-        (".maxrows many", '"many" is no number of rows'),
+        (".maxrows many", '"many" is not a number of rows'),
         (".timer maybe", 'no switch "maybe"'),
         (".read /nowhere/x.sql", 'cannot read "/nowhere/x.sql"'),
         ("\\watch", "there is no statement yet"),

@@ -202,7 +202,7 @@ def test_wrong_starts_are_told_in_one_line(tmp_path: Path) -> None:
         for options, text in (
             (("--port", port), f"port {port}"),
             (("--port", "0", *certificate), "certificate"),
-            (("--host", "0.0.0.0"), "loopback alone"),
+            (("--host", "0.0.0.0"), "only on loopback"),
             (("--auth", "password"), "--password-file"),
             (("--limit", "sessions=many"), "sessions"),
             (("--limit", "nothing=1"), "nothing=1"),

@@ -92,12 +92,12 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         if self.auth not in AUTHENTICATIONS:
-            raise ConfigurationError(f'"{self.auth}" is no way to authenticate', hint=", ".join(AUTHENTICATIONS))
+            raise ConfigurationError(f'"{self.auth}" is not a way to authenticate', hint=", ".join(AUTHENTICATIONS))
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError("TLS needs both a certificate and its key")
         if self.auth in ("none", "nosasl") and not self.is_loopback and not self.allows_unsafe:
             raise ConfigurationError(
-                f'without authentication the server listens on loopback alone, not on "{self.host}"',
+                f'without authentication the server listens only on loopback, not on "{self.host}"',
                 hint="choose --auth password, ldap or custom, or say --allow-unsafe",
             )
         if self.admins and self.auth in ("none", "nosasl"):

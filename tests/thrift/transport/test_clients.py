@@ -118,7 +118,7 @@ def test_a_client_without_tls_reads_that_the_server_wants_it(
     with pytest.raises(Exception) as caught:
         hive.connect("127.0.0.1", server.port, **PYHIVE[transport])
     if transport != "http":
-        assert "speaks TLS alone" in str(caught.value)
+        assert "speaks only TLS" in str(caught.value)
     assert server.dispatcher.clients == []
     assert server.refusals == {"tls": 1}
 

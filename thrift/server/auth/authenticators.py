@@ -84,5 +84,5 @@ def custom_function(config: ServerConfig) -> CustomFunction:
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f'--custom-auth "{config.custom_auth}" cannot be loaded: {error}') from error
     if not callable(function):
-        raise ConfigurationError(f'--custom-auth "{config.custom_auth}" is no function')
+        raise ConfigurationError(f'--custom-auth "{config.custom_auth}" is not a function')
     return CustomFunction(config.custom_auth, function)

@@ -75,7 +75,7 @@ def _log_in(connection: Connection, service: Service, deadline: float) -> str:
         raise _NegotiationError("the negotiation does not begin with START")
     if mechanism != b"PLAIN":
         name = mechanism[:32].decode("ascii", "replace")
-        raise _NegotiationError(f'no login with mechanism "{name}": the server knows PLAIN alone')
+        raise _NegotiationError(f'no login with mechanism "{name}": the server knows only PLAIN')
     status, response = _receive(connection, deadline)
     if status == NegotiationStatus.OK and not response:
         _send(connection, NegotiationStatus.OK, b"")

@@ -247,7 +247,7 @@ class HttpConnection:
         self._request = None
         event = self._next_event(deadline)
         if not isinstance(event, h11.Request) or event.http_version not in _VERSIONS:
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "this is no request of HTTP/1.1")
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "this is not a request of HTTP/1.1")
         self._request = _checked(event)
         return self._request
 
@@ -316,7 +316,7 @@ class HttpConnection:
         except h11.RemoteProtocolError as error:
             if error.error_status_hint == _LARGE:
                 raise RefusedError(_LARGE, "the request's headers are too large") from None
-            raise RefusedError(HTTPStatus.BAD_REQUEST, f"this is no request of HTTP/1.1: {error}") from None
+            raise RefusedError(HTTPStatus.BAD_REQUEST, f"this is not a request of HTTP/1.1: {error}") from None
         return event
 
 

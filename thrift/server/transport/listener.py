@@ -257,7 +257,7 @@ class Listener:
             _log.info("%s speaks no protocol of this server: its first byte is %#04x", connection.peer, first)
         elif self._tls is not None and not connection.is_encrypted:
             self._service.refused("tls")
-            transport.refuse(connection, "this server speaks TLS alone: connect with ssl=true")
+            transport.refuse(connection, "this server speaks only TLS: connect with ssl=true")
         else:
             transport.serve(connection, self._service, deadline)
 

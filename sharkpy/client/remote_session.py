@@ -179,26 +179,26 @@ class RemoteNames:
 
     def __init__(self, session: RemoteSession) -> None:
         self._session = session
-        self._known: dict[tuple[str, ...], tuple[float, list[str]]] = {}
+        self._cache: dict[tuple[str, ...], tuple[float, list[str]]] = {}
 
     def databases(self) -> Sequence[str]:
-        return self._asked("GetSchemas", ttypes.TGetSchemasReq(schemaName=_ANY), "TABLE_SCHEM")
+        return self._names("GetSchemas", ttypes.TGetSchemasReq(schemaName=_ANY), "TABLE_SCHEM")
 
     def tables(self, database: str = "") -> Sequence[str]:
         pattern = (database or self._session.current_database).translate(_ESCAPED)
-        return self._asked("GetTables", ttypes.TGetTablesReq(schemaName=pattern, tableName=_ANY), "TABLE_NAME", pattern)
+        return self._names("GetTables", ttypes.TGetTablesReq(schemaName=pattern, tableName=_ANY), "TABLE_NAME", pattern)
 
     def columns(self, table: str) -> Sequence[str]:
         database, _, name = table.replace("`", "").lower().rpartition(".")
         schema, pattern = (part.translate(_ESCAPED) for part in (database or self._session.current_database, name))
         request = ttypes.TGetColumnsReq(schemaName=schema, tableName=pattern, columnName=_ANY)
-        return self._asked("GetColumns", request, "COLUMN_NAME", schema, pattern)
+        return self._names("GetColumns", request, "COLUMN_NAME", schema, pattern)
 
     def functions(self) -> Sequence[str]:
-        return self._asked("GetFunctions", ttypes.TGetFunctionsReq(functionName=_ANY), "FUNCTION_NAME")
+        return self._names("GetFunctions", ttypes.TGetFunctionsReq(functionName=_ANY), "FUNCTION_NAME")
 
-    def _asked(self, call: str, request: Any, column: str, *key: str) -> list[str]:
-        asked, names = self._known.get((call, *key), (0.0, []))
+    def _names(self, call: str, request: Any, column: str, *key: str) -> list[str]:
+        asked, names = self._cache.get((call, *key), (0.0, []))
         if time.monotonic() - asked < NAMES_CACHE_SECONDS and asked:
             return names
         found: list[str] = []
@@ -209,5 +209,5 @@ class RemoteNames:
         except (SharkError, ValueError):
             found = names
         names = list(dict.fromkeys(found))
-        self._known[(call, *key)] = (time.monotonic(), names)
+        self._cache[(call, *key)] = (time.monotonic(), names)
         return names

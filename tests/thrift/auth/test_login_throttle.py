@@ -54,7 +54,7 @@ def test_a_flood_of_random_names_ends_with_its_clients() -> None:
     until(lambda: len(refused) == 200 - most)
     assert set(refused) == {"too many logins at once: try again later"}
     other = in_thread(lambda: login.check(b"ann", b"ann", "10.0.0.2"))
-    until(lambda: ("10.0.0.2", False) in login._turns._waiting)
+    until(lambda: ("10.0.0.2", False) in login._queue._waiting)
     slow.gate.set()
     for thread in (*flood, other):
         thread.join()
@@ -76,9 +76,9 @@ def test_users_of_an_address_that_is_flooded() -> None:
             login.check(f"name{number}".encode(), b"wrong", "10.0.0.1")
 
     flood = [in_thread(lambda number=number: guess(number)) for number in range(100)]  # type: ignore[misc]
-    until(lambda: len(login._turns._waiting.get(("10.0.0.1", False), ())) == MOST_WAITING)
+    until(lambda: len(login._queue._waiting.get(("10.0.0.1", False), ())) == MOST_WAITING)
     known = in_thread(lambda: login.check(b"ann", b"ann", "10.0.0.1"))
-    until(lambda: ("10.0.0.1", True) in login._turns._waiting)
+    until(lambda: ("10.0.0.1", True) in login._queue._waiting)
     slow.gate.set()
     for thread in (*flood, known):
         thread.join()

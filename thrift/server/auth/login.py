@@ -28,7 +28,7 @@ class Login:
         self._checks_all = checks_all
         self._failed = FailedLogins()
         self._recent = RecentLogins()
-        self._turns = LoginQueue(authenticator.checks_at_once)
+        self._queue = LoginQueue(authenticator.checks_at_once)
 
     def check(self, user: bytes, password: bytes, host: str) -> str:
         """Return the name of an accepted user. Raise AuthenticationError if the login is refused or malformed."""
@@ -61,9 +61,9 @@ class Login:
         version = self._authenticator.version()
         if self._recent.has(name, password, version):
             return
-        with self._turns.turn(name, address):
+        with self._queue.turn(name, address):
             self._authenticator.authenticate(name, password)
-        self._turns.succeeded(name, address)
+        self._queue.succeeded(name, address)
         self._recent.add(name, password, version)
 
 

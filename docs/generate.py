@@ -20,7 +20,7 @@ from sharkpy.sql.forms import SUBJECTS, StatementForm
 from sharkpy.sql.statements.refused_statements import REFUSED
 from sharkpy.udf import registry
 from sharkpy.udf.function import Failure, Function, RelationFunction, TableFunction, Varying
-from sharkpy.udf.refused_functions import REFUSED as REFUSED_FUNCTIONS
+from sharkpy.udf.unavailable_functions import REFUSED as REFUSED_FUNCTIONS
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig

@@ -33,7 +33,7 @@ from sharkpy.values.types import (
 if TYPE_CHECKING:
     import duckdb
 
-    from sharkpy.udf.calling_connection import CallingConnection
+    from sharkpy.udf.connection import CallingConnection
     from sharkpy.udf.value_size import Sized
 
 _CACHE_ENTRIES = 10_000
@@ -212,7 +212,7 @@ def _sized_constant(expr: Expr) -> Sized:
     from sharkpy.udf import registry
     from sharkpy.udf.casts import lower_cast
     from sharkpy.udf.checked_call import lower_checked
-    from sharkpy.udf.literals import lower_literal
+    from sharkpy.udf.duckdb_sql import lower_literal
     from sharkpy.udf.value_size import Sized, cast_extent, leaf_extent
 
     match expr:

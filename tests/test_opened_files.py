@@ -96,7 +96,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/csv_files/reader.py": {"read_csv": NONE},
     "catalog/file_options.py": {"read_csv": "a word of SQL", "read_json": "a word of SQL"},
     "sql/grammar/file_readers.py": {"read_csv": "a word of SQL"},
-    "udf/file_readers.py": {"read_csv": "a word of SQL", "read_json": "a word of SQL"},
+    "udf/special_forms.py": {"read_csv": "a word of SQL", "read_json": "a word of SQL"},
     "sources/csv_files/detection.py": {"read_csv": "a word of a hint"},
     "sources/fold_files.py": {"ParquetFile": LISTED, "open": LISTED, "read_schema": LISTED},
     "sources/hadoop_codecs.py": {"input_stream": LISTED, "open": LISTED},
@@ -129,7 +129,7 @@ PLACES: dict[str, dict[str, str]] = {
     "thrift/server/auth/password_file.py": {"fdopen": OWNER, "read_text": OWNER},
     "thrift/server/calls.py": {"open": NONE},
     "thrift/server/guard_process.py": {"read_bytes": SYSTEM},
-    "udf/user/load.py": {"spec_from_file_location": PASSED},
+    "udf/user/make.py": {"spec_from_file_location": PASSED},
 }
 """Openers of each file of the code, and whose paths they get. A new one is listed with its reason, or calls
 `PathGate.read_text`, `PathGate.check` or `open_regular`.

@@ -23,14 +23,13 @@ from sharkpy.sources.storage.errors import StoreName, storage_failure
 from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.sql.statements.bind_session_commands import bind_set
 from sharkpy.thrift.metadata.catalog_calls import name_test
+from sharkpy.udf.duckdb_sql import string_value
 from sharkpy.udf.java_datetime import parse_time
-from sharkpy.udf.literals import string_value
-from sharkpy.udf.number_format import format_pattern
-from sharkpy.udf.number_patterns import to_number
+from sharkpy.udf.number_text import format_pattern, to_number
 from sharkpy.udf.printf import printf
-from sharkpy.udf.sentences import sentences
+from sharkpy.udf.string_kernels import sentences
 from sharkpy.udf.text_codes import parse_url
-from sharkpy.udf.xml_path import absolute
+from sharkpy.udf.xpath import absolute
 from sharkpy.values.type_parser import parse_type
 from tests.test_layers import ROOT, files
 from tests.waiting import allowed
@@ -40,11 +39,11 @@ NOT_LITERAL = {
     "sharkpy/sources/line_chunks.py": "the escaped end of lines, which is a plain text",
     "sharkpy/execution/workers/worker_environment.py": "the engine's own words, escaped",
     "sharkpy/execution/workers/task_failure.py": "the engine's own mark",
-    "udf/number_patterns.py": "made from a parsed format of at most 100 characters; every digit has one place",
+    "udf/number_text.py": "made from a parsed format of at most 100 characters; every digit has one place",
     "udf/java_datetime.py": "made from a date pattern of at most 1,000 characters; a field gives nothing back",
-    "udf/sentences.py": "put together from literals",
-    "udf/bound_once.py": "put together from literals and our own names",
-    "udf/letter_case.py": "sets of characters",
+    "udf/string_kernels.py": "put together from literals",
+    "udf/lower.py": "put together from literals and our own names",
+    "udf/string_kernels.py": "sets of characters",
     "sharkpy/values/visible_text.py": "sets of characters",
     "sharkpy/sql/grammar/long_text.py": "put together from literals; nothing is given back",
     "sharkpy/sources/csv_files/chunks.py": "the escaped end of lines, which is a plain text",
@@ -95,7 +94,7 @@ def test_regex_is_called_in_one_place() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Import) and any(alias.name == "regex" for alias in node.names)
     }
-    assert calls == {"udf/java_regex/matching.py", "udf/java_regex/calls.py", "udf/java_regex/code_points.py"}
+    assert calls == {"udf/java_regex/python_engine.py", "udf/java_regex/character_sets.py"}
 
 
 MANY = 60_000
@@ -173,7 +172,7 @@ def test_a_long_quoted_text_takes_little_memory() -> None:
     code = (
         "import resource\n"
         "from sharkpy.sql.grammar.split_statements import split_statements\n"
-        "from sharkpy.udf.literals import string_value\n"
+        "from sharkpy.udf.duckdb_sql import string_value\n"
         "text = \"'\" + 'a' * 5_000_000 + \"'\"\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "split_statements(text)\n"

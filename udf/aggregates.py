@@ -1,6 +1,7 @@
-"""Aggregates, in one step and as partial states that merge to the same result.
+"""Aggregates, in one step and as partial states that merge to the same result; sums of intervals among them.
 
-NULL arguments are always ignored, so a FILTER may also be written as CASE WHEN … THEN argument END.
+NULL arguments are always ignored, so a FILTER may also be written as CASE WHEN … THEN argument END. Intervals are whole
+numbers of months or microseconds.
 """
 
 from __future__ import annotations
@@ -11,15 +12,13 @@ from dataclasses import replace
 from sharkpy.udf import decimals
 from sharkpy.udf.collecting_aggregates import COLLECTING_AGGREGATES, least_or_greatest
 from sharkpy.udf.column_statistics import COMPUTE_STATS
-from sharkpy.udf.distinct_sketch_functions import DISTINCT_SKETCH_AGGREGATES
-from sharkpy.udf.frequency_sketch_functions import FREQUENCY_SKETCH_AGGREGATES
+from sharkpy.udf.decimals import is_wide, wide_average, wide_sum
+from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.function import AggregateFunction
-from sharkpy.udf.interval_aggregates import with_intervals
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.moments import MOMENT_AGGREGATES
-from sharkpy.udf.ngram_aggregates import NGRAM_AGGREGATES
-from sharkpy.udf.percentile_aggregates import PERCENTILE_AGGREGATES
-from sharkpy.udf.quantile_sketch_functions import QUANTILE_SKETCH_AGGREGATES
+from sharkpy.udf.ngrams import NGRAM_AGGREGATES
+from sharkpy.udf.percentiles import PERCENTILE_AGGREGATES
 from sharkpy.udf.signatures import (
     Types,
     anything,
@@ -30,10 +29,93 @@ from sharkpy.udf.signatures import (
     takes,
     with_timestamps,
 )
-from sharkpy.udf.types_duckdb import duckdb_type
-from sharkpy.udf.wide_decimals import is_wide, wide_average, wide_sum
+from sharkpy.udf.sketch_functions import (
+    DISTINCT_SKETCH_AGGREGATES,
+    FREQUENCY_SKETCH_AGGREGATES,
+    QUANTILE_SKETCH_AGGREGATES,
+)
 from sharkpy.values.common_types import bounded_decimal
-from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INTEGER_TYPES, ArrayType, DataType, DecimalType, has_map
+from sharkpy.values.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER_TYPES,
+    ArrayType,
+    DataType,
+    DecimalType,
+    has_map,
+    is_interval,
+)
+
+_INTERVAL_STATE = DecimalType(38, 0)
+
+
+def _interval_total(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    return f"CAST(sum({DISTINCT}{args[0]}){OVER} AS DECIMAL(38,0))"
+
+
+def _interval_count(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    return f"count({DISTINCT}{args[0]}){OVER}"
+
+
+def with_intervals(row: AggregateFunction, *, is_average: bool = False) -> AggregateFunction:
+    """Extend sum or avg to intervals: the result is an interval of the same kind, or NULL if it exceeds the type."""
+
+    def arguments(types: Types) -> Types | None:
+        return types if len(types) == 1 and is_interval(types[0]) else row.arguments(types)
+
+    def result(types: Types) -> DataType:
+        return types[0] if is_interval(types[0]) else row.result(types)
+
+    of_intervals = replace(
+        _interval_average(row) if is_average else _interval_sum(row), arguments=arguments, result=result
+    )
+
+    def variant(types: Types) -> AggregateFunction | None:
+        if is_interval(types[0]):
+            return of_intervals
+        return row.variant(types) if row.variant is not None else None
+
+    return replace(row, arguments=arguments, result=result, variant=variant)
+
+
+def _interval_sum(row: AggregateFunction) -> AggregateFunction:
+    return replace(
+        row,
+        complete=lambda args, types, result: _interval_sum_finish(_interval_total(args, types, result), result),
+        partials=(_interval_total,),
+        partial_types=lambda _types: (_INTERVAL_STATE,),
+        merges=("sum({0})",),
+        finish=lambda args, _types, result: _interval_sum_finish(args[0], result),
+        variant=None,
+    )
+
+
+def _interval_average(row: AggregateFunction) -> AggregateFunction:
+    return replace(
+        row,
+        complete=_interval_average_in_one_step,
+        partials=(_interval_total, _interval_count),
+        partial_types=lambda _types: (_INTERVAL_STATE, BIGINT),
+        merges=("sum({0})", "CAST(sum({1}) AS BIGINT)"),
+        finish=lambda args, _types, result: _interval_average_finish(args[0], args[1], result),
+        variant=None,
+    )
+
+
+def _interval_average_in_one_step(args: Sequence[str], types: Types, result: DataType) -> str:
+    return _interval_average_finish(_interval_total(args, types, result), _interval_count(args, types, result), result)
+
+
+def _interval_sum_finish(total: str, result: DataType) -> str:
+    return f"TRY_CAST({total} AS {duckdb_type(result)})"
+
+
+def _interval_average_finish(total: str, rows: str, result: DataType) -> str:
+    """Return SQL of the average, rounded half away from zero."""
+    mean = f"shark_divide_half_up(CAST({total} AS HUGEINT), CAST(nullif({rows}, 0) AS HUGEINT))"
+    return f"TRY_CAST({mean} AS {duckdb_type(result)})"
+
 
 _WIDE = DecimalType(38, 0)
 

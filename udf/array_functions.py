@@ -1,12 +1,14 @@
-"""Arrays: construction, size, search, slices and joins."""
+"""Arrays: construction, size, search, slices and joins; their order and extremes; arrays as sets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from sharkpy.base.errors import BindError, did_you_mean
 from sharkpy.udf.casts import lower_cast
-from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.literals import string_value
+from sharkpy.udf.duckdb_sql import duckdb_type, quote_string, string_value
+from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, SqlArguments
+from sharkpy.udf.ordering import flagged_keys, list_extreme, sorted_list
 from sharkpy.udf.signatures import (
     Types,
     all_common,
@@ -17,7 +19,6 @@ from sharkpy.udf.signatures import (
     returns,
     same_as,
 )
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.types import (
     BOOLEAN,
     INT,
@@ -26,6 +27,8 @@ from sharkpy.values.types import (
     ArrayType,
     DataType,
     MapType,
+    StructType,
+    is_string,
 )
 
 
@@ -210,5 +213,174 @@ ARRAY_FUNCTIONS = (
         doc="one array of the arrays' elements; NULL if one of them is NULL",
         example="flatten(array(array(1), array(2)))",
         answer="[1,2]",
+    ),
+)
+
+
+def _sort_array(args: Sequence[str], types: Types, _result: DataType) -> str:
+    ascending = sorted_list(args[0], element_type(types[0]), ascending=True, nulls_first=True)
+    if len(args) == 1:
+        return ascending
+    descending = sorted_list(args[0], element_type(types[0]), ascending=False, nulls_first=False)
+    return f"CASE WHEN {args[1]} THEN {ascending} ELSE {descending} END"
+
+
+def _list_extreme(function: str) -> Lowering:
+    return lambda args, types, _result: list_extreme(function, args[0], element_type(types[0]))
+
+
+def _sort_array_by_arguments(types: Types) -> Types | None:
+    match types:
+        case [ArrayType(StructType()), _, *_] if all(is_string(name) for name in types[1:]):
+            return types
+    return None
+
+
+def _sort_fields(values: Sequence[object]) -> tuple[list[str], str]:
+    """Return the fields and the order that the arguments after the array name."""
+    words = [str(value).strip().lower() for value in values]
+    order = words.pop() if len(words) > 1 and words[-1] in ("asc", "desc") else "asc"
+    return words, order
+
+
+def _sort_array_by_type(types: Types, values: Sequence[object]) -> DataType:
+    if not all(isinstance(value, str) for value in values[1:]):
+        raise BindError("sort_array_by: its fields and order must be constant strings")
+    struct = element_type(types[0])
+    names = struct.names if isinstance(struct, StructType) else ()
+    for word in _sort_fields(values[1:])[0]:
+        if word not in names:
+            raise BindError(f'sort_array_by: no field "{word}" in {struct}', hint=did_you_mean(word, names))
+    return types[0]
+
+
+def _sort_array_by(args: Sequence[str], types: Types, _result: DataType) -> str:
+    """Sort with an array of keys and positions."""
+    words, order = _sort_fields([string_value(arg) for arg in args[1:]])
+    struct = element_type(types[0])
+    dtypes = dict(zip(struct.names, struct.types, strict=True)) if isinstance(struct, StructType) else {}
+    keys = flagged_keys((f"struct_extract(item, {quote_string(word)})", dtypes[word]) for word in words)
+    place = "place" if order == "asc" else "-place"
+    packed = f"list_transform({args[0]}, lambda item, place: struct_pack(key := row({keys}), place := {place}))"
+    sorted_keys = f"list_sort({packed}, '{order.upper()}', 'NULLS FIRST')"
+    return f"list_transform({sorted_keys}, lambda key: {args[0]}[abs(key.place)])"
+
+
+ARRAY_ORDER_FUNCTIONS = (
+    ScalarFunction(
+        "sort_array",
+        kind_of(ArrayType, then=(BOOLEAN,), optional=1),
+        same_as(0),
+        _sort_array,
+        usage="sort_array(array[, ascending])",
+        doc="elements in order; NULL comes first in ascending order",
+        example="sort_array(array(3, 1, 2))",
+        answer="[1,2,3]",
+    ),
+    ScalarFunction(
+        "sort_array_by",
+        _sort_array_by_arguments,
+        same_as(0),
+        _sort_array_by,
+        usage="sort_array_by(array of structs, field, …[, 'ASC' | 'DESC'])",
+        doc="structs in the order of fields; 'ASC' or 'DESC' may follow them",
+        example="sort_array_by(array(named_struct('a', 2), named_struct('a', 1)), 'a')",
+        answer='[{"a":1},{"a":2}]',
+        literal_result=_sort_array_by_type,
+    ),
+    ScalarFunction(
+        "array_max",
+        kind_of(ArrayType),
+        lambda t: element_type(t[0]),
+        _list_extreme("max"),
+        usage="array_max(array)",
+        doc="greatest element",
+        example="array_max(array(1, 3))",
+        answer="3",
+    ),
+    ScalarFunction(
+        "array_min",
+        kind_of(ArrayType),
+        lambda t: element_type(t[0]),
+        _list_extreme("min"),
+        usage="array_min(array)",
+        doc="least element",
+        example="array_min(array(1, 3))",
+        answer="1",
+    ),
+)
+
+
+def _computed_once(macro: str) -> Callable[[SqlArguments, Sequence[DataType], DataType], str]:
+    """Lower to a macro that repeats its arguments. Computed arguments become fields of a variable first."""
+
+    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
+        if not any("(" in arg for arg in args):
+            return f"{macro}({', '.join(args)})"
+        fields = ", ".join(f"a{index} := {arg}" for index, arg in enumerate(args))
+        names = ", ".join(f"sets.a{index}" for index in range(len(args)))
+        return f"list_transform([struct_pack({fields})], lambda sets: {macro}({names}))[1]"
+
+    return lower
+
+
+def _array_union(args: Sequence[str], types: Types, result: DataType) -> str:
+    return _computed_once("shark_array_distinct")([f"list_concat({', '.join(args)})"], types, result)
+
+
+def _two_arrays(types: Types) -> Types | None:
+    return all_common(2, 2)(types) if all(isinstance(dtype, ArrayType) for dtype in types) else None
+
+
+ARRAY_SET_FUNCTIONS = (
+    ScalarFunction(
+        "array_distinct",
+        kind_of(ArrayType),
+        same_as(0),
+        _computed_once("shark_array_distinct"),
+        usage="array_distinct(array)",
+        doc="elements once each, in order",
+        example="array_distinct(array(1, 2, 1))",
+        answer="[1,2]",
+    ),
+    ScalarFunction(
+        "array_union",
+        _two_arrays,
+        same_as(0),
+        _array_union,
+        usage="array_union(a, b)",
+        doc="elements of either, once each",
+        example="array_union(array(1, 2), array(2, 3))",
+        answer="[1,2,3]",
+    ),
+    ScalarFunction(
+        "array_intersect",
+        _two_arrays,
+        same_as(0),
+        _computed_once("shark_array_intersect"),
+        usage="array_intersect(a, b)",
+        doc="elements of both, once each",
+        example="array_intersect(array(1, 2), array(2, 3))",
+        answer="[2]",
+    ),
+    ScalarFunction(
+        "array_except",
+        _two_arrays,
+        same_as(0),
+        _computed_once("shark_array_except"),
+        usage="array_except(a, b)",
+        doc="elements of the first only, once each",
+        example="array_except(array(1, 2), array(2, 3))",
+        answer="[1]",
+    ),
+    ScalarFunction(
+        "arrays_overlap",
+        _two_arrays,
+        returns(BOOLEAN),
+        "list_has_any({0}, {1})",
+        usage="arrays_overlap(a, b)",
+        doc="whether they share an element",
+        example="arrays_overlap(array(1, 2), array(2, 3))",
+        answer="true",
     ),
 )

@@ -7,8 +7,8 @@ timestamp in milliseconds, a floating or decimal number one in seconds.
 from __future__ import annotations
 
 from sharkpy.base.errors import TypeMismatchError
-from sharkpy.udf.bound_once import bound_once
-from sharkpy.udf.types_duckdb import duckdb_type, quote_identifier
+from sharkpy.udf.duckdb_sql import duckdb_type, quote_identifier
+from sharkpy.udf.lower import bound_once
 from sharkpy.values.types import (
     BIGINT,
     BINARY,

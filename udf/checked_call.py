@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sharkpy.udf.batch_size import LOOKED_AT
+from sharkpy.udf.duckdb_sql import integer_value, quote_string
 from sharkpy.udf.function import ScalarFunction
-from sharkpy.udf.literals import integer_value, quote_string
 from sharkpy.udf.lower import lower_scalar
 from sharkpy.udf.size_rules import (
     CARRIERS,

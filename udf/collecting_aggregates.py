@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.function import AggregateFunction, Answer, Lowering, Varying
 from sharkpy.udf.lower import DISTINCT, OVER
-from sharkpy.udf.ordering import given, order_key, pair
+from sharkpy.udf.ordering import key_and_value, order_key, value_of_pair
 from sharkpy.udf.signatures import Types, anything, returns, same_as, takes
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.types import (
     BOOLEAN,
     STRING,
@@ -27,7 +27,7 @@ def least_or_greatest(name: str, sql: str, dtype: DataType) -> str:
         return f"{name}({sql}){OVER}"
     if sql.replace('"', "").isidentifier():
         return f"arg_{name}({sql}, {order_key(sql, dtype)}){OVER}"
-    return given(f"{name}(list_transform([{sql}], lambda item: {pair('item', dtype)})[1]){OVER}")
+    return value_of_pair(f"{name}(list_transform([{sql}], lambda item: {key_and_value('item', dtype)})[1]){OVER}")
 
 
 def _position(name: str, function: str, *, doc: str, answer: Answer) -> AggregateFunction:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.udf.distinct_sketch_functions import sketch_state
+from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.function import AggregateFunction, Lowering
 from sharkpy.udf.lower import OVER, render
 from sharkpy.udf.signatures import Types
-from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.udf.sketch_functions import distinct_sketch_state
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
@@ -79,7 +79,7 @@ def _variant(types: Types) -> AggregateFunction:
         return lambda args, _types, _result: template.format(args[0])
 
     def sketch(args: Sequence[str], _types: Types, _result: DataType) -> str:
-        return sketch_state("hll", args[0], dtype)
+        return distinct_sketch_state("hll", args[0], dtype)
 
     partials: tuple[Lowering, ...] = (
         partial(first),

@@ -1,30 +1,77 @@
-"""Preparation of a DuckDB connection for lowered SQL: settings, variables, macros, kernels.
+"""DuckDB connections prepared for lowered SQL: settings, variables, macros, kernels.
 
-A kernel is a Python function whose first parameter is the number of the connection, and a macro that adds this number.
+DuckDB calls kernels in its own threads, for any query. So each prepared connection has a number, by which a kernel
+finds its statement and limits. The connection stores the number in the variable `shark_connection`. A kernel is a
+Python function whose first parameter is this number, and a macro that adds it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.settings import VALUE_BYTES
 from sharkpy.udf.batch_size import SizeKernel
-from sharkpy.udf.calling_connection import NUMBER, CallingConnection, called_from
-from sharkpy.udf.create_function import create_function
+from sharkpy.udf.duckdb_routines import create_function, with_parameters
 from sharkpy.udf.group_kernels import GROUP_KERNELS, GroupKernel
 from sharkpy.udf.kernels import KERNELS, Kernel
 from sharkpy.udf.macros import MACROS
-from sharkpy.udf.parameter_count import with_parameters
+from sharkpy.udf.value_limit import limited_to
 
 if TYPE_CHECKING:
     import duckdb
 
-LIMIT = "shark_value_bytes"
+CONNECTION_VARIABLE = "shark_connection"
+"""Name of the variable in DuckDB."""
+_numbers = itertools.count(1)
+_by_number: weakref.WeakValueDictionary[int, CallingConnection] = weakref.WeakValueDictionary()
+
+
+class CallingConnection:
+    """The statement of a connection, and its limit on the bytes of one value. It is found by number while it is
+    referenced.
+    """
+
+    def __init__(self, value_bytes: int = VALUE_BYTES.default) -> None:
+        self.value_bytes = value_bytes
+        self.number = next(_numbers)
+        self._statement: Cancellation | None = None
+        _by_number[self.number] = self
+
+    @contextlib.contextmanager
+    def working_for(self, statement: Cancellation | None) -> Iterator[None]:
+        """Within the block, kernels that the connection calls are cancelled with the statement."""
+        before, self._statement = self._statement, statement
+        try:
+            yield
+        finally:
+            self._statement = before
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Make this thread work for the connection's statement, under its limits."""
+        statement = self._statement
+        with limited_to(self.value_bytes), contextlib.nullcontext() if statement is None else statement.active():
+            yield
+
+
+@contextlib.contextmanager
+def working_for_connection(number: int | None) -> Iterator[None]:
+    """Make this thread work for the connection of that number, if it is known."""
+    connection = None if number is None else _by_number.get(number)
+    with contextlib.nullcontext() if connection is None else connection.active():
+        yield
+
+
+LIMIT_VARIABLE = "shark_value_bytes"
 """Variable in DuckDB with the maximum bytes of one value."""
-_MARK = "shark_has_kernels"
+_HAS_KERNELS = "shark_has_kernels"
 """Macro that marks a database with all kernels."""
 _creating = threading.Lock()
 AnyKernel = Kernel | GroupKernel | SizeKernel
@@ -50,7 +97,7 @@ def prepare_connection(con: duckdb.DuckDBPyConnection, value_bytes: int = VALUE_
     """
     calling = CallingConnection(value_bytes)
     settings = "; ".join(f"SET {name} = {value}" for name, value in SETTINGS)
-    variables = f"SET VARIABLE {NUMBER} = {calling.number}; SET VARIABLE {LIMIT} = {value_bytes}"
+    variables = f"SET VARIABLE {CONNECTION_VARIABLE} = {calling.number}; SET VARIABLE {LIMIT_VARIABLE} = {value_bytes}"
     _create_kernels(con)
     macros = "; ".join(f"CREATE OR REPLACE TEMP MACRO {head} AS {body}" for head, body in MACROS.items())
     # The result must be read: an open result blocks the connection for other queries.
@@ -68,14 +115,14 @@ def _create_kernels(con: duckdb.DuckDBPyConnection) -> None:
             _create_kernel(con, kernel)
         # The mark comes last: after a failure, the next call completes the kernels.
         macros = "; ".join(map(_macro, kernels))
-        con.execute(f"{macros}; CREATE MACRO IF NOT EXISTS {_MARK}() AS true").fetchall()
+        con.execute(f"{macros}; CREATE MACRO IF NOT EXISTS {_HAS_KERNELS}() AS true").fetchall()
 
 
 def _has_kernels(con: duckdb.DuckDBPyConnection) -> bool:
     import duckdb
 
     try:
-        con.execute(f"SELECT {_MARK}()").fetchall()
+        con.execute(f"SELECT {_HAS_KERNELS}()").fetchall()
     except duckdb.CatalogException:
         return False
     return True
@@ -87,7 +134,7 @@ def _python_name(kernel: AnyKernel) -> str:
 
 def _macro(kernel: AnyKernel) -> str:
     names = ", ".join(f"column{index}" for index in range(len(kernel.parameters)))
-    call = f"{_python_name(kernel)}(getvariable('{NUMBER}'), {names})"
+    call = f"{_python_name(kernel)}(getvariable('{CONNECTION_VARIABLE}'), {names})"
     return f"CREATE MACRO IF NOT EXISTS {kernel.name}({names}) AS {call}"
 
 
@@ -101,7 +148,7 @@ def _function_of(kernel: AnyKernel) -> Callable[..., Any]:
     compute = kernel.vectorized()
 
     def run(number: Any, *columns: Any) -> Any:
-        with called_from(number[0].as_py() if len(number) else None):
+        with working_for_connection(number[0].as_py() if len(number) else None):
             return compute(*columns)
 
     return with_parameters(run, len(kernel.parameters) + 1)

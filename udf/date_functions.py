@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from sharkpy.base.time_zone import time_zone
 from sharkpy.udf.casts import lower_cast
+from sharkpy.udf.duckdb_sql import quote_string, string_value
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, Varying
 from sharkpy.udf.java_datetime import formatted_sql
-from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, converts, exact, first_of, returns, takes
 from sharkpy.values.types import (
     BIGINT,

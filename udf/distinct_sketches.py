@@ -108,7 +108,7 @@ def union_sketches(family: str, sketches: Iterable[bytes]) -> bytes | None:
     with _reading(family, *parts):
         if family != CPC:
             return _union(family, parts)
-        (found,) = subprocess_call.call(f"{__name__}:union_apart", parts, cpu_seconds=_CPU_SECONDS)
+        (found,) = subprocess_call.call(f"{__name__}:union_in_subprocess", parts, cpu_seconds=_CPU_SECONDS)
         return found
 
 
@@ -122,7 +122,7 @@ def _union(family: str, parts: Sequence[bytes]) -> bytes:
     return kind.write(union.get_result())
 
 
-def union_apart(parts: Sequence[bytes]) -> list[bytes]:
+def union_in_subprocess(parts: Sequence[bytes]) -> list[bytes]:
     """Union of sketches of CPC, for a subprocess that may crash."""
     return [_union(CPC, parts)]
 
@@ -138,7 +138,9 @@ def estimate_bounds(family: str, sketch: bytes, deviations: int) -> list[float]:
     with _reading(family, sketch):
         if family != CPC:
             return _bounds(family, sketch, deviations)
-        (found,) = subprocess_call.call(f"{__name__}:bounds_apart", sketch, deviations, cpu_seconds=_CPU_SECONDS)
+        (found,) = subprocess_call.call(
+            f"{__name__}:bounds_in_subprocess", sketch, deviations, cpu_seconds=_CPU_SECONDS
+        )
         return list(_BOUNDS.unpack(found))
 
 
@@ -147,7 +149,7 @@ def _bounds(family: str, sketch: bytes, deviations: int) -> list[float]:
     return [float(one.get_estimate()), float(one.get_lower_bound(deviations)), float(one.get_upper_bound(deviations))]
 
 
-def bounds_apart(sketch: bytes, deviations: int) -> list[bytes]:
+def bounds_in_subprocess(sketch: bytes, deviations: int) -> list[bytes]:
     """Estimate and bounds of a sketch of CPC, for a subprocess that may crash."""
     return [_BOUNDS.pack(*_bounds(CPC, sketch, deviations))]
 

@@ -1,17 +1,22 @@
-"""Formatting of numbers and values by patterns, and names of types."""
+"""Values as text by patterns: format_number, printf, to_char, and to_number back; names of types."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sharkpy.base.errors import TypeMismatchError
 from sharkpy.udf.casts import lower_cast
+from sharkpy.udf.date_functions import date_format
+from sharkpy.udf.decimals import decimal_of
+from sharkpy.udf.duckdb_sql import duckdb_type, quote_string, string_value
 from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.literals import quote_string
-from sharkpy.udf.signatures import Types, anything, returns
+from sharkpy.udf.number_text import PATTERN_HELP, parse_pattern
+from sharkpy.udf.signatures import Types, anything, numeric, returns, takes
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
+    DATE,
     DOUBLE,
     FLOAT,
     INT,
@@ -19,6 +24,7 @@ from sharkpy.values.types import (
     NULL,
     SMALLINT,
     STRING,
+    TIMESTAMP,
     TINYINT,
     DataType,
     DecimalType,
@@ -27,7 +33,7 @@ from sharkpy.values.types import (
     is_string,
 )
 
-_KINDS = {TINYINT: "t", SMALLINT: "s", INT: "i", BIGINT: "l", FLOAT: "f", DOUBLE: "f", BOOLEAN: "z"}
+_PRINTF_KINDS = {TINYINT: "t", SMALLINT: "s", INT: "i", BIGINT: "l", FLOAT: "f", DOUBLE: "f", BOOLEAN: "z"}
 """The letters of `sharkpy.udf.printf`; n for DECIMAL, x for any other type."""
 
 
@@ -52,11 +58,11 @@ def _printf_arguments(types: Types) -> Types | None:
     return types if fits else None
 
 
-def _kind(dtype: DataType) -> str:
-    return "n" if isinstance(dtype, DecimalType) else _KINDS.get(dtype, "x")
+def _printf_kind(dtype: DataType) -> str:
+    return "n" if isinstance(dtype, DecimalType) else _PRINTF_KINDS.get(dtype, "x")
 
 
-def _text(sql: str, dtype: DataType) -> str:
+def _printf_text(sql: str, dtype: DataType) -> str:
     """Return the value as a string. Bytes are pairs of hexadecimal digits, as in Hadoop's writable."""
     if dtype == BINARY:
         return f"array_to_string(regexp_extract_all(lower(hex({sql})), '..'), ' ')"
@@ -64,8 +70,10 @@ def _text(sql: str, dtype: DataType) -> str:
 
 
 def _printf(args: Sequence[str], types: Types, _result: DataType) -> str:
-    texts = map(_text, args[1:], types[1:])
-    return f"shark_printf({args[0]}, '{''.join(map(_kind, types[1:]))}', CAST([{', '.join(texts)}] AS VARCHAR[]))"
+    texts = map(_printf_text, args[1:], types[1:])
+    return (
+        f"shark_printf({args[0]}, '{''.join(map(_printf_kind, types[1:]))}', CAST([{', '.join(texts)}] AS VARCHAR[]))"
+    )
 
 
 def _typeof(_args: Sequence[str], types: Types, _result: DataType) -> str:
@@ -105,5 +113,73 @@ FORMAT_FUNCTIONS = (
         doc="the name of the type",
         example="typeof(1)",
         answer="int",
+    ),
+)
+
+
+_ENCODINGS = {"hex": "upper(hex({0}))", "base64": "to_base64({0})", "utf-8": "shark_bytes_text({0})"}
+
+
+def _to_char_arguments(types: Types) -> Types | None:
+    if len(types) != 2 or not (is_string(types[1]) or types[1] == NULL):
+        return None
+    if types[0] in (DATE, TIMESTAMP):
+        return (TIMESTAMP, STRING)
+    if types[0] == BINARY:
+        return (BINARY, STRING)
+    return None if numeric(types[:1]) is None else (decimal_of(types[0]), STRING)
+
+
+def _to_char(args: Sequence[str], types: Types, _result: DataType) -> str:
+    if types[0] == TIMESTAMP:
+        return date_format(args, types, STRING)
+    form = string_value(args[1])
+    if types[0] == BINARY:
+        if (form or "").lower() not in _ENCODINGS:
+            raise TypeMismatchError("to_char of BINARY takes 'hex', 'base64' or 'utf-8' as its second argument")
+        return _ENCODINGS[(form or "").lower()].format(args[0])
+    _check_number_pattern(form)
+    return f"shark_to_char(CAST({args[0]} AS VARCHAR), {args[1]})"
+
+
+def _check_number_pattern(pattern: str | None) -> None:
+    if pattern is not None and parse_pattern(pattern) is None:
+        message = f"'{pattern}' is not a pattern of numbers"
+        raise TypeMismatchError(message, hint=f"a pattern is {PATTERN_HELP}")
+
+
+def _number_type(_types: Types, values: Sequence[object]) -> DataType:
+    if not isinstance(values[1], str):
+        raise TypeMismatchError("the pattern of to_number must be a constant")
+    _check_number_pattern(values[1])
+    form = parse_pattern(values[1])
+    return DecimalType(form.precision, form.scale) if form is not None else NULL
+
+
+CONVERSION_FUNCTIONS = (
+    ScalarFunction(
+        "to_char",
+        _to_char_arguments,
+        returns(STRING),
+        _to_char,
+        NullPolicy.CUSTOM,
+        usage="to_char(x, pattern)",
+        doc="a number in a pattern such as '$99,999.00', a time in a Java pattern, bytes as 'hex', 'base64' or 'utf-8'",
+        example="to_char(12454.8, '99,999.9S')",
+        answer="12,454.8+",
+        aliases=("to_varchar",),
+    ),
+    ScalarFunction(
+        "to_number",
+        takes(STRING, STRING),
+        lambda _types: DecimalType(38, 0),
+        lambda args, _types, result: f"CAST(shark_to_number({', '.join(args)}) AS {duckdb_type(result)})",
+        NullPolicy.CUSTOM,
+        usage="to_number(str, pattern)",
+        doc="the DECIMAL of a text in a pattern such as '$99,999.00'; NULL if the text does not fit",
+        example="to_number('12,454.8-', '99,999.9S')",
+        answer="-12454.8",
+        aliases=("try_to_number",),
+        literal_result=_number_type,
     ),
 )

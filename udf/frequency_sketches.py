@@ -25,7 +25,7 @@ def new_frequent(values: Iterable[str], size: int) -> bytes:
     """Return the sketch of the most frequent values, in a table of `size`, a power of 2."""
     import datasketches as ds
 
-    if (problem := size_problem(size)) is not None:
+    if (problem := frequent_size_problem(size)) is not None:
         raise ValueError(problem)
     sketch = ds.frequent_strings_sketch(size.bit_length() - 1)
     for value, number in checked(sorted(Counter(checked(values)).items())):
@@ -33,7 +33,7 @@ def new_frequent(values: Iterable[str], size: int) -> bytes:
     return bytes(sketch.serialize())
 
 
-def size_problem(size: object) -> str | None:
+def frequent_size_problem(size: object) -> str | None:
     """Return the problem with the size of a sketch of frequent items, or None."""
     is_one = size is None or size in SIZES
     return None if is_one else f"the size of a freq sketch is a power of 2 from {SIZES[0]} to {SIZES[-1]}, not {size}"
@@ -72,7 +72,7 @@ def new_counts(values: Iterable[str], error: float, confidence: float) -> bytes:
     import datasketches as ds
 
     for part in (error, confidence):
-        if (problem := part_problem(part)) is not None:
+        if (problem := countmin_fraction_problem(part)) is not None:
             raise ValueError(problem)
     num_hashes = max(1, math.ceil(math.log(1 / (1 - confidence))))
     num_buckets = math.ceil(math.e / error)
@@ -84,7 +84,7 @@ def new_counts(values: Iterable[str], error: float, confidence: float) -> bytes:
     return bytes(sketch.serialize())
 
 
-def part_problem(part: object) -> str | None:
+def countmin_fraction_problem(part: object) -> str | None:
     """Return the problem with the error or the confidence of a count-min sketch, or None."""
     is_one = not isinstance(part, (int, float, Decimal)) or 0 < part < 1
     return None if is_one else f"the error and the confidence of a countmin sketch are between 0 and 1, not {part}"

@@ -15,14 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.cancellation import checked
-from sharkpy.udf import (
-    distinct_sketches,
-    frequency_sketches,
-    ngram_estimator,
-    numeric_histogram,
-    quantile_sketches,
-)
-from sharkpy.udf.weighted_percentiles import weighted_percentiles
+from sharkpy.udf import distinct_sketches, frequency_sketches, ngrams, percentiles, quantile_sketches
+from sharkpy.udf.percentiles import weighted_percentiles
 
 _ITEMS_TYPE = "STRUCT(item VARCHAR, estimate BIGINT, lower_bound BIGINT, upper_bound BIGINT)[]"
 _ARROW_TYPES: dict[str, pa.DataType] = {
@@ -86,22 +80,20 @@ def _plain(values: Iterable[Any]) -> Iterable[Any]:
 _ITEMS = ("BIGINT", "DOUBLE", "VARCHAR")
 
 GROUP_KERNELS = (
-    GroupKernel("shark_histogram", ("DOUBLE[]", "INTEGER"), "BLOB", numeric_histogram.histogram_state),
-    GroupKernel("shark_histogram_merge", ("BLOB[]",), "BLOB", numeric_histogram.merge_histograms),
-    GroupKernel("shark_histogram_bins", ("BLOB",), "STRUCT(x DOUBLE, y DOUBLE)[]", numeric_histogram.histogram_bins),
-    GroupKernel("shark_histogram_quantiles", ("BLOB", "DOUBLE[]"), "DOUBLE[]", numeric_histogram.histogram_quantiles),
+    GroupKernel("shark_histogram", ("DOUBLE[]", "INTEGER"), "BLOB", percentiles.histogram_state),
+    GroupKernel("shark_histogram_merge", ("BLOB[]",), "BLOB", percentiles.merge_histograms),
+    GroupKernel("shark_histogram_bins", ("BLOB",), "STRUCT(x DOUBLE, y DOUBLE)[]", percentiles.histogram_bins),
+    GroupKernel("shark_histogram_quantiles", ("BLOB", "DOUBLE[]"), "DOUBLE[]", percentiles.histogram_quantiles),
     GroupKernel("shark_weighted_percentiles", ("DOUBLE[]", "DOUBLE[]"), "DOUBLE[]", weighted_percentiles),
-    GroupKernel("shark_ngrams", ("VARCHAR[][]", "INTEGER", "INTEGER", "INTEGER"), "BLOB", ngram_estimator.ngram_state),
+    GroupKernel("shark_ngrams", ("VARCHAR[][]", "INTEGER", "INTEGER", "INTEGER"), "BLOB", ngrams.ngram_state),
     GroupKernel(
         "shark_context_ngrams",
         ("VARCHAR[][]", "VARCHAR[]", "INTEGER", "INTEGER"),
         "BLOB",
-        ngram_estimator.context_ngram_state,
+        ngrams.context_ngram_state,
     ),
-    GroupKernel("shark_ngrams_merge", ("BLOB[]",), "BLOB", ngram_estimator.merge_ngrams),
-    GroupKernel(
-        "shark_ngrams_top", ("BLOB",), "STRUCT(ngram VARCHAR[], estfrequency DOUBLE)[]", ngram_estimator.top_ngrams
-    ),
+    GroupKernel("shark_ngrams_merge", ("BLOB[]",), "BLOB", ngrams.merge_ngrams),
+    GroupKernel("shark_ngrams_top", ("BLOB",), "STRUCT(ngram VARCHAR[], estfrequency DOUBLE)[]", ngrams.top_ngrams),
     *(
         kernel
         for family in distinct_sketches.FAMILIES

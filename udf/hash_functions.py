@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.udf.casts import lower_cast, wrap_integer
+from sharkpy.udf.duckdb_sql import integer_value, quote_string, string_value
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
-from sharkpy.udf.literals import integer_value, quote_string, string_value
+from sharkpy.udf.hash_kernels import XXHASH64
 from sharkpy.udf.signatures import Types, anything, converts, returns, takes
-from sharkpy.udf.spark_hash import XXHASH64
 from sharkpy.values.types import (
     BIGINT,
     BINARY,

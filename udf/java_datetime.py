@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from sharkpy.base.errors import BindError
+from sharkpy.udf.duckdb_sql import quote_string
 from sharkpy.udf.java_zones import ZONE_LETTERS, ZONE_TEXT, at_zone, read_zone, zone_shift, zone_text
-from sharkpy.udf.literals import quote_string
 
 _STRFTIME = {
     "yyyy": "%Y",

@@ -14,23 +14,27 @@ from urllib.parse import unquote_plus
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.udf import spark_hash
-from sharkpy.udf.aes import aes_decrypt, aes_encrypt
-from sharkpy.udf.edit_distance import levenshtein
+from sharkpy.udf import hash_kernels
+from sharkpy.udf.hash_kernels import aes_decrypt, aes_encrypt, murmur, murmur_double, murmur_float, murmur_integer
 from sharkpy.udf.java_datetime import format_moment, format_time, parse_moment, parse_time
-from sharkpy.udf.java_regex.calls import regexp_extract, regexp_extract_all, regexp_replace, rlike, split
-from sharkpy.udf.java_regex.matching import batch
+from sharkpy.udf.java_regex.python_engine import batch, regexp_extract, regexp_extract_all, regexp_replace, rlike, split
 from sharkpy.udf.java_zones import zone_shift
 from sharkpy.udf.json_path import get_json_object
-from sharkpy.udf.letter_case import initcap, lower_text, upper_text
 from sharkpy.udf.masking import mask_date, mask_number, mask_text
-from sharkpy.udf.murmur import murmur, murmur_double, murmur_float, murmur_integer
-from sharkpy.udf.number_format import format_pattern, format_places
-from sharkpy.udf.number_patterns import to_char, to_number
-from sharkpy.udf.number_text import conv, decimal_arithmetic, double_bits, float_bits, java_double_text, java_float_text
-from sharkpy.udf.parts_of_text import substring_index
+from sharkpy.udf.number_text import (
+    conv,
+    decimal_arithmetic,
+    double_bits,
+    float_bits,
+    format_pattern,
+    format_places,
+    java_double_text,
+    java_float_text,
+    to_char,
+    to_number,
+)
 from sharkpy.udf.printf import printf
-from sharkpy.udf.sentences import sentences
+from sharkpy.udf.string_kernels import initcap, levenshtein, lower_text, sentences, substring_index, upper_text
 from sharkpy.udf.text_codes import (
     crc32,
     decode_bytes,
@@ -42,7 +46,7 @@ from sharkpy.udf.text_codes import (
     soundex,
     unbase64,
 )
-from sharkpy.udf.xml_path import xpath, xpath_boolean, xpath_double, xpath_int, xpath_long, xpath_string
+from sharkpy.udf.xpath import xpath, xpath_boolean, xpath_double, xpath_int, xpath_long, xpath_string
 from sharkpy.values.utf8 import encodable
 
 
@@ -159,9 +163,9 @@ KERNELS = (
     Kernel("shark_murmur_integer", ("BIGINT", "INTEGER"), "INTEGER", murmur_integer),
     Kernel("shark_murmur_double", ("DOUBLE",), "INTEGER", murmur_double),
     Kernel("shark_murmur_float", ("DOUBLE",), "INTEGER", murmur_float),
-    Kernel("shark_xxhash", ("BLOB", "BIGINT"), "BIGINT", spark_hash.hash_bytes, over_null=1),
-    Kernel("shark_xxhash_integer", ("BIGINT", "INTEGER", "BIGINT"), "BIGINT", spark_hash.hash_integer, over_null=2),
-    Kernel("shark_xxhash_double", ("DOUBLE", "INTEGER", "BIGINT"), "BIGINT", spark_hash.hash_double, over_null=2),
+    Kernel("shark_xxhash", ("BLOB", "BIGINT"), "BIGINT", hash_kernels.hash_bytes, over_null=1),
+    Kernel("shark_xxhash_integer", ("BIGINT", "INTEGER", "BIGINT"), "BIGINT", hash_kernels.hash_integer, over_null=2),
+    Kernel("shark_xxhash_double", ("DOUBLE", "INTEGER", "BIGINT"), "BIGINT", hash_kernels.hash_double, over_null=2),
     Kernel("shark_printf", ("VARCHAR", "VARCHAR", "VARCHAR[]"), "VARCHAR", printf),
     Kernel("shark_sentences", ("VARCHAR",), "VARCHAR[][]", sentences),
     Kernel("shark_aes_encrypt", ("BLOB", "BLOB"), "BLOB", aes_encrypt),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.base.errors import InternalError
+from sharkpy.udf.duckdb_sql import duckdb_type, string_value
 from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.literals import string_value
 from sharkpy.udf.signatures import (
     Types,
     all_common,
@@ -17,7 +17,6 @@ from sharkpy.udf.signatures import (
     returns,
     same_as,
 )
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.types import (
     BOOLEAN,
     NULL,

@@ -26,22 +26,22 @@ def sorted_list(sql: str, element: DataType, *, ascending: bool, nulls_first: bo
     order = f"'{'ASC' if ascending else 'DESC'}', 'NULLS {'FIRST' if nulls_first else 'LAST'}'"
     if not is_nested(element):
         return f"list_sort({sql}, {order})"
-    pairs = f"list_transform({sql}, lambda item: {pair('item', element)})"
-    return f"list_transform(list_sort({pairs}, {order}), lambda item: {given('item')})"
+    pairs = f"list_transform({sql}, lambda item: {key_and_value('item', element)})"
+    return f"list_transform(list_sort({pairs}, {order}), lambda item: {value_of_pair('item')})"
 
 
 def list_extreme(function: str, sql: str, element: DataType) -> str:
     """Return SQL of the minimum or maximum of a list (`function` is min or max). NULLs are ignored."""
     if not is_nested(element):
         return f"list_{function}({sql})"
-    return given(f"list_{function}(list_transform({sql}, lambda item: {pair('item', element)}))")
+    return value_of_pair(f"list_{function}(list_transform({sql}, lambda item: {key_and_value('item', element)}))")
 
 
 def extreme(function: str, values: Sequence[str], dtype: DataType) -> str:
     """Return SQL of least or greatest (`function`) of values that are not NULL."""
     if not is_nested(dtype):
         return f"{function}({', '.join(values)})"
-    return given(f"{function}({', '.join(pair(value, dtype) for value in values)})")
+    return value_of_pair(f"{function}({', '.join(key_and_value(value, dtype) for value in values)})")
 
 
 def flagged_keys(values: Iterable[tuple[str, DataType]]) -> str:
@@ -49,12 +49,12 @@ def flagged_keys(values: Iterable[tuple[str, DataType]]) -> str:
     return ", ".join(_flagged(sql, dtype, 0) for sql, dtype in values)
 
 
-def pair(sql: str, dtype: DataType) -> str:
+def key_and_value(sql: str, dtype: DataType) -> str:
     """Return SQL of the key and the value, or NULL if the value is NULL."""
     return f"CASE WHEN {sql} IS NOT NULL THEN row({order_key(sql, dtype)}, {sql}) END"
 
 
-def given(extreme_pair: str) -> str:
+def value_of_pair(extreme_pair: str) -> str:
     """Return SQL of the value of a pair."""
     return f"struct_extract_at({extreme_pair}, 2)"
 

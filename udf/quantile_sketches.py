@@ -46,7 +46,7 @@ class _Kll:
 
 def new_kll(values: Numbers, size: int) -> bytes:
     """Return the sketch of the values, as floats. NaN is left out."""
-    if (problem := size_problem(size)) is not None:
+    if (problem := kll_size_problem(size)) is not None:
         raise ValueError(problem)
     with np.errstate(over="ignore"):
         floats = values.astype(np.float32)
@@ -56,7 +56,7 @@ def new_kll(values: Numbers, size: int) -> bytes:
     return _written(_Kll(size, size, len(floats), float(floats[0]), float(floats[-1]), (floats,)))
 
 
-def size_problem(size: object) -> str | None:
+def kll_size_problem(size: object) -> str | None:
     """Return the problem with the size of a sketch, or None."""
     is_one = size is None or size in _SIZES
     return None if is_one else f"the size of a kll sketch is from {_SIZES.start} to {_SIZES.stop - 1}, not {size}"

@@ -6,19 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from sharkpy.udf.aggregates import AGGREGATES
-from sharkpy.udf.array_functions import ARRAY_FUNCTIONS
-from sharkpy.udf.array_order_functions import ARRAY_ORDER_FUNCTIONS
-from sharkpy.udf.array_set_functions import ARRAY_SET_FUNCTIONS
-from sharkpy.udf.conditional_functions import CONDITIONAL_FUNCTIONS
-from sharkpy.udf.conversion_functions import CONVERSION_FUNCTIONS
+from sharkpy.udf.array_functions import ARRAY_FUNCTIONS, ARRAY_ORDER_FUNCTIONS, ARRAY_SET_FUNCTIONS
+from sharkpy.udf.conditions import CONDITIONAL_FUNCTIONS
 from sharkpy.udf.date_functions import DATE_FUNCTIONS
-from sharkpy.udf.date_part_functions import DATE_PART_FUNCTIONS
-from sharkpy.udf.date_truncation_functions import DATE_TRUNCATION_FUNCTIONS
-from sharkpy.udf.distinct_sketch_functions import DISTINCT_SKETCH_FUNCTIONS
-from sharkpy.udf.elementary_functions import ELEMENTARY_FUNCTIONS
-from sharkpy.udf.file_readers import FILE_READERS
-from sharkpy.udf.format_functions import FORMAT_FUNCTIONS
-from sharkpy.udf.frequency_sketch_functions import FREQUENCY_SKETCH_FUNCTIONS, FREQUENCY_SKETCH_TABLES
+from sharkpy.udf.format_functions import CONVERSION_FUNCTIONS, FORMAT_FUNCTIONS
 from sharkpy.udf.function import (
     AggregateFunction,
     Function,
@@ -29,35 +20,35 @@ from sharkpy.udf.function import (
 )
 from sharkpy.udf.hash_functions import HASH_FUNCTIONS
 from sharkpy.udf.higher_order_functions import HIGHER_ORDER_FUNCTIONS
-from sharkpy.udf.json_functions import JSON_FUNCTIONS
+from sharkpy.udf.json_functions import JSON_FUNCTIONS, TO_JSON_FUNCTIONS
 from sharkpy.udf.map_functions import MAP_FUNCTIONS
-from sharkpy.udf.mask_functions import MASK_FUNCTIONS
-from sharkpy.udf.math_functions import MATH_FUNCTIONS
+from sharkpy.udf.masking import MASK_FUNCTIONS
+from sharkpy.udf.math_functions import ELEMENTARY_FUNCTIONS, MATH_FUNCTIONS, RANDOM_FUNCTIONS
+from sharkpy.udf.nested_values import STRUCT_FUNCTIONS
 from sharkpy.udf.operators import OPERATORS
-from sharkpy.udf.quantile_sketch_functions import QUANTILE_SKETCH_FUNCTIONS
-from sharkpy.udf.random_functions import RANDOM_FUNCTIONS
-from sharkpy.udf.refused_functions import OF_OTHERS, REFUSED
-from sharkpy.udf.regexp_functions import REGEXP_FUNCTIONS
-from sharkpy.udf.relation_functions import RELATION_FUNCTIONS
+from sharkpy.udf.pattern_functions import REGEXP_FUNCTIONS
 from sharkpy.udf.rounding_functions import ROUNDING_FUNCTIONS
-from sharkpy.udf.sequence_functions import SEQUENCE_FUNCTIONS
-from sharkpy.udf.session_functions import SESSION_FUNCTIONS
-from sharkpy.udf.spark_collection_functions import SPARK_COLLECTION_FUNCTIONS
+from sharkpy.udf.sketch_functions import (
+    DISTINCT_SKETCH_FUNCTIONS,
+    FREQUENCY_SKETCH_FUNCTIONS,
+    FREQUENCY_SKETCH_TABLES,
+    QUANTILE_SKETCH_FUNCTIONS,
+)
+from sharkpy.udf.spark_collection_functions import SEQUENCE_FUNCTIONS, SPARK_COLLECTION_FUNCTIONS
 from sharkpy.udf.spark_number_functions import SPARK_NUMBER_FUNCTIONS
 from sharkpy.udf.spark_string_functions import SPARK_STRING_FUNCTIONS
 from sharkpy.udf.spark_time_functions import SPARK_TIME_FUNCTIONS
-from sharkpy.udf.special_forms import SPECIAL_FORMS, SpecialForm
+from sharkpy.udf.special_forms import FILE_READERS, RELATION_FUNCTIONS, SESSION_FUNCTIONS, SPECIAL_FORMS, SpecialForm
 from sharkpy.udf.string_functions import STRING_FUNCTIONS
 from sharkpy.udf.string_search_functions import STRING_SEARCH_FUNCTIONS
-from sharkpy.udf.struct_functions import STRUCT_FUNCTIONS
 from sharkpy.udf.table_functions import TABLE_FUNCTIONS
-from sharkpy.udf.time_units import TIME_UNIT_FUNCTIONS
+from sharkpy.udf.time_units import DATE_PART_FUNCTIONS, DATE_TRUNCATION_FUNCTIONS, TIME_UNIT_FUNCTIONS
 from sharkpy.udf.time_window_functions import TIME_WINDOW_FUNCTIONS, TIME_WINDOW_TABLES
-from sharkpy.udf.to_json import TO_JSON_FUNCTIONS
+from sharkpy.udf.unavailable_functions import OF_OTHERS, REFUSED
 from sharkpy.udf.url_functions import URL_FUNCTIONS
 from sharkpy.udf.user.function import find as find_user_function
 from sharkpy.udf.window_functions import WINDOW_FUNCTIONS
-from sharkpy.udf.xml_functions import XML_FUNCTIONS
+from sharkpy.udf.xpath import XML_FUNCTIONS
 from sharkpy.values.types import DataType
 
 Row = TypeVar("Row", ScalarFunction, AggregateFunction, TableFunction, RelationFunction)

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from sharkpy.base.errors import TypeMismatchError
 from sharkpy.udf import decimals
 from sharkpy.udf.casts import wrap_integer
+from sharkpy.udf.duckdb_sql import duckdb_type, integer_value
 from sharkpy.udf.function import ScalarFunction
-from sharkpy.udf.literals import integer_value
 from sharkpy.udf.signatures import Types, converts, numeric
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.common_types import bounded_decimal
 from sharkpy.values.types import (
     BIGINT,

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sharkpy.udf.balanced import balanced
-from sharkpy.udf.literals import integer_value, string_value
-from sharkpy.udf.regexp_lowering import lower_regexp_extract_all
+from sharkpy.udf.duckdb_sql import balanced, integer_value, string_value
+from sharkpy.udf.pattern_functions import lower_regexp_extract_all
 from sharkpy.udf.value_size import ITEM_BYTES, Extent, Size, Sized, greatest, has_extent, total
 from sharkpy.values.types import DATE, INTEGER_TYPES, INTERVAL_YEAR_MONTH, STRING, TIMESTAMP, ArrayType, MapType
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.udf.elementary_functions import double_function
 from sharkpy.udf.function import Failure, NullPolicy, ScalarFunction
+from sharkpy.udf.math_functions import double_function
 from sharkpy.udf.operators import OPERATORS
 from sharkpy.udf.signatures import (
     Types,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.base.errors import TypeMismatchError
+from sharkpy.udf.duckdb_sql import string_value
 from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.literals import string_value
-from sharkpy.udf.regexp_lowering import lower_regexp_extract_all
+from sharkpy.udf.pattern_functions import lower_regexp_extract_all
 from sharkpy.udf.signatures import (
     Types,
     returns,

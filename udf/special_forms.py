@@ -1,11 +1,30 @@
-"""Special forms: casts by names of Hive's classes, parts of times, predictions of models, calls of Java."""
+"""Calls that the binder, the parser or GENERATE handle themselves, so that their rows are mostly manual pages.
+
+1. Special forms: casts by names of Hive's classes, parts of times, predictions of models, calls of Java.
+2. Functions of the session (its user, database, time zone): the binder replaces them by constants.
+3. Functions of whole tables, for GENERATE: `sharkpy.ml` implements them.
+4. Table functions that read files: the parser treats their calls as tables.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.udf.function import EXAMPLE_ROWS, Function, Varying
-from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, NULL, SMALLINT, STRING, TINYINT, DataType
+from sharkpy.udf.function import EXAMPLE_ROWS, Answer, Function, NullPolicy, RelationFunction, ScalarFunction, Varying
+from sharkpy.udf.signatures import returns, takes
+from sharkpy.values.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    NULL,
+    SMALLINT,
+    STRING,
+    TINYINT,
+    ArrayType,
+    DataType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,4 +200,149 @@ SPECIAL_FORMS: tuple[SpecialForm, ...] = (
         example="predict_proba('kinds', 0, 0)",
         answer=Varying("[0.05,0.95]", r"\[(0\.0\d+|\d\.\d+E-\d+),(0\.9\d+|1\.0)\]"),
     ),
+)
+
+
+def _session_function(
+    name: str, result: DataType, lowering: str, *, doc: str, answer: Answer, aliases: tuple[str, ...] = ()
+) -> ScalarFunction:
+    return ScalarFunction(
+        name,
+        takes(),
+        returns(result),
+        lowering,
+        NullPolicy.CUSTOM,
+        usage=f"{name}()",
+        doc=doc,
+        example=f"{name}()",
+        answer=answer,
+        aliases=aliases,
+    )
+
+
+SESSION_FUNCTIONS = (
+    _session_function(
+        "version",
+        STRING,
+        "'3.1.3'",
+        doc="the version of Hive that counts",
+        answer="3.1.3",
+    ),
+    _session_function(
+        "current_user",
+        STRING,
+        "''",
+        doc="the name of the session's user",
+        answer=Varying("ann", ".+"),
+        aliases=("session_user", "user"),
+    ),
+    _session_function(
+        "logged_in_user",
+        STRING,
+        "''",
+        doc="the name of the session's user",
+        answer=Varying("ann", ".+"),
+    ),
+    _session_function(
+        "current_groups",
+        ArrayType(STRING),
+        "CAST([] AS VARCHAR[])",
+        doc="the groups of the session's user on this machine",
+        answer=Varying('["staff"]', r'\[("[^"]+"(,"[^"]+")*)?\]'),
+    ),
+    _session_function(
+        "current_authorizer",
+        STRING,
+        "CAST(NULL AS VARCHAR)",
+        doc="NULL: there is no authorizer",
+        answer="NULL",
+    ),
+    _session_function(
+        "restrict_information_schema",
+        BOOLEAN,
+        "false",
+        doc="whether an authorizer restricts the information schema: false",
+        answer="false",
+    ),
+    _session_function(
+        "current_timezone",
+        STRING,
+        "'UTC'",
+        doc="the session's time zone",
+        answer=Varying("UTC", r"[\w/+:-]+"),
+    ),
+    _session_function(
+        "current_database",
+        STRING,
+        "'default'",
+        doc="the session's current database",
+        answer="default",
+        aliases=("current_schema",),
+    ),
+)
+
+
+_MODEL_OPTIONS = "features => array('column', …), model => 'name', parameter => value, …"
+
+RELATION_FUNCTIONS = (
+    RelationFunction(
+        "kmeans",
+        usage=f"KMeans(data, n_clusters, {_MODEL_OPTIONS})",
+        doc="the table's columns and `cluster`, the number of the nearest of n_clusters centers, which are found here",
+        example="KMeans(points, 2, features => array('x', 'y'))",
+        answer="x\ty\tkind\tcluster",
+    ),
+    RelationFunction(
+        "linearregression",
+        usage=f"LinearRegression(data, label, {_MODEL_OPTIONS})",
+        doc="the table's columns and `prediction`, a linear function of the features fitted to the column `label`",
+        example="LinearRegression(line, 'y', features => array('x'), model => 'rising')",
+        answer="x\ty\tprediction",
+    ),
+    RelationFunction(
+        "logisticregression",
+        usage=f"LogisticRegression(data, label, {_MODEL_OPTIONS})",
+        doc="the table's columns, `prediction`, the likeliest class by the features, and `probability`, that of the "
+        "second class or, of more than two classes, an array of all",
+        example="LogisticRegression((SELECT x, y, kind FROM points), 'kind', C => 10, model => 'kinds')",
+        answer="x\ty\tkind\tprediction\tprobability",
+    ),
+    RelationFunction(
+        "pagerank",
+        usage="PageRank(edges, source, target, weight, vertices => table, personalization => table, "
+        "parameter => value, …)",
+        doc="`vertex` and `rank` of all vertices of a table of edges; its first two columns, unless the call names two",
+        example="PageRank(edges)",
+        answer="vertex\trank",
+    ),
+)
+"""Names are in lower case, as in SQL."""
+
+
+_FILE_KINDS = {"csv": "CSV", "json": "JSON", "ndjson": "JSON, an object a line,", "parquet": "Parquet", "orc": "ORC"}
+_FILE_KINDS |= {"avro": "Avro"}
+
+
+def _reader(name: str, kind: str, option: str = "") -> SpecialForm:
+    given = f", {option}" if option else ""
+    return SpecialForm(
+        name,
+        usage=f"{name}(path[, option = value, …]), {name}([path, …][, option = value, …])",
+        doc=f"in FROM, the rows of {_FILE_KINDS[kind]} files at a path, a pattern of paths or a folder",
+        example=f"* FROM {name}('people.{kind}'{given})",
+        answer="1\tAnn",
+    )
+
+
+FILE_READERS = (
+    _reader("read_csv", "csv", "types = {'id': 'BIGINT'}"),
+    _reader("read_csv_auto", "csv", "header = true"),
+    _reader("read_json", "json", "columns = {'id': 'INT', 'name': 'STRING'}"),
+    _reader("read_json_auto", "json"),
+    _reader("read_ndjson", "ndjson"),
+    _reader("read_ndjson_auto", "ndjson"),
+    _reader("read_parquet", "parquet"),
+    _reader("parquet_scan", "parquet"),
+    _reader("read_orc", "orc"),
+    _reader("read_avro", "avro"),
 )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.udf.array_functions import joined_items
-from sharkpy.udf.balanced import balanced
+from sharkpy.udf.duckdb_sql import balanced, integer_value, quote_string, string_value
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
-from sharkpy.udf.letter_case import lower_sql, upper_sql
-from sharkpy.udf.literals import integer_value, quote_string, string_value
 from sharkpy.udf.map_functions import map_of_entries
-from sharkpy.udf.parts_of_text import overlaps_itself
 from sharkpy.udf.signatures import Types, all_common, converts, first_of, kind_of, returns, same_as, takes
+from sharkpy.udf.string_kernels import lower_sql, overlaps_itself, upper_sql
 from sharkpy.values.types import (
     BIGINT,
     BINARY,

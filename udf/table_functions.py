@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.base.errors import BindError, InternalError
+from sharkpy.udf.duckdb_sql import quote_string, string_value
 from sharkpy.udf.function import ListsRule, TableFunction
 from sharkpy.udf.json_functions import lower_get_json_object
-from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, converts, kind_of, takes
 from sharkpy.udf.url_functions import lower_parse_url
 from sharkpy.values.common_types import common_type
@@ -83,7 +83,7 @@ def _stack_literal_columns(types: Types, values: Sequence[object]) -> Columns:
 
 def _stack(args: Sequence[str], types: Types) -> Sequence[str]:
     from sharkpy.udf.casts import lower_cast
-    from sharkpy.udf.literals import integer_value
+    from sharkpy.udf.duckdb_sql import integer_value
 
     columns = _stack_literal_columns(types, [integer_value(args[0])])
     lists = []

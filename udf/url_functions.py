@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from sharkpy.udf.duckdb_sql import quote_string, string_value
 from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, returns, takes
 from sharkpy.udf.text_codes import PROTOCOLS
 from sharkpy.values.types import STRING, DataType

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from sharkpy.udf.balanced import balanced
-from sharkpy.udf.literals import integer_value, string_value
+from sharkpy.udf.duckdb_sql import balanced, integer_value, string_value
 from sharkpy.values.types import BINARY, ArrayType, DataType, MapType, is_nested, is_string
 
 ITEM_BYTES = 16

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.function import Lowering, WindowFunction
 from sharkpy.udf.lower import NULLS, OVER
 from sharkpy.udf.signatures import Types, converts, returns, same_as, takes
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.common_types import common_type
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, DataType
 

@@ -8,7 +8,7 @@ from functools import reduce
 from sharkpy.optimizer.context import Context
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, LogicalPlan, Project
-from sharkpy.udf.aggregate_forms import FormKind
+from sharkpy.udf.aggregate_states import FormKind
 from sharkpy.values.types import BIGINT, BOOLEAN
 
 _ONE, _NONE = Literal(1, BIGINT), Literal(0, BIGINT)

@@ -9,7 +9,7 @@ from sharkpy.base.errors import BindError
 from sharkpy.base.settings import JAVA_HOME, Conf
 from sharkpy.catalog.function_catalog import BUILT_IN, FunctionEntry
 from sharkpy.execution.restrictions import Restrictions
-from sharkpy.udf.java.availability import is_available
+from sharkpy.udf.java.jvm import is_available
 from sharkpy.udf.special_forms import JAVA_CLASSES
 from sharkpy.udf.user.function import UserFunction, intern
 
@@ -29,10 +29,10 @@ class FunctionLoader:
             self.restrictions().check_code(entry.name)
             return intern(JavaScalar(entry.name, entry.target, (), home, False))
         if entry.code:
-            from sharkpy.udf.user.kept_code import of_kept_code
+            from sharkpy.udf.user.python_code import function_from_bytes
 
-            return intern(of_kept_code(entry.name, entry.code))
-        from sharkpy.udf.user.load import is_python, load_python
+            return intern(function_from_bytes(entry.name, entry.code))
+        from sharkpy.udf.user.make import is_python, load_python
 
         files = [path for kind, path in entry.resources if kind != "JAR"]
         if is_python(entry.target, files):

@@ -9,7 +9,7 @@ from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.physical.plan_context import FreshIds
 from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef
 from sharkpy.udf import registry
-from sharkpy.udf.aggregate_forms import FormKind, form_row
+from sharkpy.udf.aggregate_states import FormKind, form_row
 from sharkpy.udf.function import AggregateFunction
 from sharkpy.values.types import DataType
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from sharkpy.base.tree import TreeNode
 from sharkpy.plan.arrow_data import ConstantSet
-from sharkpy.udf.aggregate_forms import AggregateForm
+from sharkpy.udf.aggregate_states import AggregateForm
 from sharkpy.udf.user.function import shown_call, shown_name
 from sharkpy.values.types import BOOLEAN, INTERVAL_YEAR_MONTH, DataType, StringType
 

@@ -14,8 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from sharkpy.base.cancellation import current_cancellation
-from sharkpy.udf.literals import quote_string
-from sharkpy.udf.types_duckdb import quote_identifier
+from sharkpy.udf.duckdb_sql import quote_identifier, quote_string
 
 if TYPE_CHECKING:
     from sharkpy.sources.parquet_footer import ParquetFooter

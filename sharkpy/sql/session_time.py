@@ -20,8 +20,8 @@ from sharkpy.plan.commands import Command
 from sharkpy.plan.expr import Call, Cast, Expr, Literal, string_literal
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.subqueries import SUBQUERIES
-from sharkpy.udf.from_json import SESSION_ZONE
 from sharkpy.udf.java_datetime import has_zone
+from sharkpy.udf.json_functions import SESSION_ZONE
 from sharkpy.values.types import BIGINT, BOOLEAN, DATE, INTEGER_TYPES, STRING, TIMESTAMP, is_numeric
 
 _PATTERN = string_literal("yyyy-MM-dd HH:mm:ss")

@@ -12,7 +12,7 @@ from sharkpy.optimizer.rules.fold_constants import fold_constants
 from sharkpy.plan.expr import Call, Cast, Expr, Literal
 from sharkpy.plan.logical import Filter
 from sharkpy.plan.subqueries import Exists
-from sharkpy.udf.java_regex.matching import Matcher
+from sharkpy.udf.java_regex.python_engine import Matcher
 from sharkpy.values.types import BOOLEAN, DATE, DOUBLE, INT, INTERVAL_YEAR_MONTH, STRING, TINYINT, DecimalType
 from tests.optimizer.builder import call, context, eq, gt, lit, scan, where
 

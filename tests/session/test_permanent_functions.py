@@ -11,7 +11,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, FunctionNotFoundError, UnsupportedError
 from sharkpy.ml.rdd.table_rdd import TableRDD
-from sharkpy.udf.user import kept_code
+from sharkpy.udf.user import python_code
 
 
 def make(context: sharkpy.SharkContext, factor: float, *, again: bool = False) -> None:
@@ -63,11 +63,11 @@ def test_what_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         with pytest.raises(UnsupportedError, match="of whole tables"):
             context.create_function("whole", whole)
-        large = np.zeros(kept_code.MAX_BYTES // 8 + 1)
+        large = np.zeros(python_code.MAX_FUNCTION_BYTES // 8 + 1)
         with pytest.raises(BindError, match="bytes with what it refers to"):
             context.create_function("large", lambda x: x + large[0], "double", ["double"])
         make(context, 2)
-    monkeypatch.setattr(kept_code, "_VERSION", "2.7")
+    monkeypatch.setattr(python_code, "_PYTHON_VERSION", "2.7")
     with sharkpy.connect("local[2]", tmp_path / "w") as context, pytest.raises(BindError, match="was made by Python"):
         context.sql("SELECT times(4)")
 

@@ -8,7 +8,7 @@ from sharkpy.base.errors import SharkError
 from sharkpy.base.settings import Conf
 from sharkpy.sql.binder import bind
 from sharkpy.udf import registry
-from sharkpy.udf.other_systems_names import INSTEAD
+from sharkpy.udf.unavailable_functions import INSTEAD
 from tests.sql.memory_catalog import make_catalog
 
 _CATALOG = make_catalog()

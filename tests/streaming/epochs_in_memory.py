@@ -24,7 +24,7 @@ from sharkpy.sources.source import Split
 from sharkpy.sql.binder import bind, bind_epoch, bind_state_folds
 from sharkpy.sql.statements.bind_epoch import EpochTables
 from sharkpy.streaming.commands.create_continuous import state_properties
-from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.udf.duckdb_sql import duckdb_type
 from tests.sql.memory_catalog import MemoryCatalog
 from tests.streaming.random_events import COLUMNS
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 
 from sharkpy.udf import registry
 from sharkpy.udf.casts import lower_cast
-from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.duckdb_sql import lower_literal
 from sharkpy.udf.lower import lower_complete, lower_scalar
 from sharkpy.values import types as T  # noqa: N812 - a table of types is clearer short
 from sharkpy.values.type_parser import parse_type

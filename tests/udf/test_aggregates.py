@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sharkpy.udf import registry
-from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.duckdb_sql import duckdb_type, lower_literal
 from sharkpy.udf.lower import lower_complete, lower_finish, lower_merges, lower_partials, lower_window
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values import types as T  # noqa: N812 - a table of types is clearer short
 from tests.udf.hive_expression import aggregate, lower, lower_arguments
 

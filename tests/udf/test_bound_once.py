@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from sharkpy.udf import bound_once, registry
+from sharkpy.udf import lower, registry
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.lower import lower_scalar
 from sharkpy.values.types import BOOLEAN, DOUBLE, INT, STRING, DataType
@@ -34,7 +34,7 @@ def test_values_are_those_of_the_plain_text(
 ) -> None:
     function, *others = call
     shared = [_nested(function, levels, *others) for levels in range(6)]
-    monkeypatch.setattr(bound_once, "_SHORT_CALL", 1 << 30)
+    monkeypatch.setattr(lower, "_SHORT_CALL", 1 << 30)
     plain = [_nested(function, levels, *others) for levels in range(6)]
     for one, other in zip(shared, plain, strict=True):
         assert connection.sql(f"SELECT {one} FROM {_VALUES}").fetchall() == (

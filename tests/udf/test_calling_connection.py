@@ -15,11 +15,9 @@ from sharkpy.base.errors import CancelledError, ResourceError
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.optimizer.evaluate import evaluate
 from sharkpy.plan.expr import Call, Literal
-from sharkpy.udf.edit_distance import levenshtein
-from sharkpy.udf.letter_case import initcap
 from sharkpy.udf.masking import mask_text
 from sharkpy.udf.printf import printf
-from sharkpy.udf.sentences import sentences
+from sharkpy.udf.string_kernels import initcap, levenshtein, sentences
 from sharkpy.udf.text_codes import java_hash, soundex
 from sharkpy.udf.value_limit import check_value, limited_to
 from sharkpy.values.types import INT, STRING

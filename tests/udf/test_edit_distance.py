@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.base.errors import ResourceError
-from sharkpy.udf import edit_distance
-from sharkpy.udf.edit_distance import levenshtein
+from sharkpy.udf import string_kernels
+from sharkpy.udf.string_kernels import levenshtein
 from tests.examples import examples
 
 TEXTS = st.text("abé", max_size=30)
@@ -28,7 +28,7 @@ def _by_table(left: str, right: str) -> int:
 @given(TEXTS, TEXTS, st.sampled_from((1, 2, 7, 16_384)))
 def test_same_as_by_the_table(left: str, right: str, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(edit_distance, "_BLOCK", block)
+        patch.setattr(string_kernels, "_BLOCK", block)
         assert levenshtein(left, right) == _by_table(left, right)
 
 

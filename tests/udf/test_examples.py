@@ -12,10 +12,9 @@ import pytest
 import sharkpy
 from sharkpy.catalog.file_options import READERS
 from sharkpy.udf import registry
-from sharkpy.udf.file_readers import FILE_READERS
 from sharkpy.udf.function import Failure, Function, RelationFunction, Varying
-from sharkpy.udf.refused_functions import OF_OTHERS, REFUSED
-from sharkpy.udf.special_forms import SPECIAL_FORMS
+from sharkpy.udf.special_forms import FILE_READERS, SPECIAL_FORMS
+from sharkpy.udf.unavailable_functions import OF_OTHERS, REFUSED
 from sharkpy.values.value_text import format_value
 
 BUILT_IN = tuple(registry.built_in())

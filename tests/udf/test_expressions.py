@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from sharkpy.udf import registry
+from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.function import Failure
-from sharkpy.udf.types_duckdb import duckdb_type
 from tests.udf.expressions import CASES
 from tests.udf.hive_expression import lower
 

@@ -16,9 +16,9 @@ from hypothesis import assume, example, given, settings
 
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import BindError, CancelledError, ExecutionError, UnsupportedError
-from sharkpy.udf.java_regex import calls, matching
-from sharkpy.udf.java_regex.matching import matcher
+from sharkpy.udf.java_regex import python_engine
 from sharkpy.udf.java_regex.pattern import translate
+from sharkpy.udf.java_regex.python_engine import matcher
 from tests.examples import examples
 from tests.udf.java_patterns import TEXTS, java_patterns
 from tests.waiting import allowed
@@ -255,7 +255,7 @@ def test_a_pattern_that_backtracks_is_given_up_and_others_go_on() -> None:
     thread.start()
     try:
         with pytest.raises(ExecutionError, match="takes too long on a text of 61 characters") as caught:
-            calls.rlike("a" * 60 + "c", TRIED)
+            python_engine.rlike("a" * 60 + "c", TRIED)
     finally:
         done.set()
         thread.join()
@@ -268,8 +268,8 @@ def test_what_took_too_long_is_not_tried_again_at_once() -> None:
     began = time.thread_time()
     for _ in range(10):
         with pytest.raises(ExecutionError, match="takes too long"):
-            calls.rlike("a" * 60 + "d", TRIED)
-    assert time.thread_time() - began < 3 * matching.TEXT_SECONDS
+            python_engine.rlike("a" * 60 + "d", TRIED)
+    assert time.thread_time() - began < 3 * python_engine.TEXT_SECONDS
 
 
 class _Shared:
@@ -300,17 +300,17 @@ def test_other_threads_do_not_take_a_patterns_time(
 ) -> None:
     """`regex` counts the time of the whole process."""
     clocks = _Shared(by)
-    monkeypatch.setattr(matching, "time", clocks)
-    monkeypatch.setattr(matching, "_given_up", {})
-    tried = dataclasses.replace(matching.matcher(TRIED), compiled=clocks)  # type: ignore[arg-type]
+    monkeypatch.setattr(python_engine, "time", clocks)
+    monkeypatch.setattr(python_engine, "_given_up", {})
+    tried = dataclasses.replace(python_engine.matcher(TRIED), compiled=clocks)  # type: ignore[arg-type]
     with pytest.raises(ExecutionError, match="takes too long"):
         tried.search("a" * 61)
-    assert least <= clocks.thread_time() / matching.TEXT_SECONDS <= most
+    assert least <= clocks.thread_time() / python_engine.TEXT_SECONDS <= most
 
 
 def test_a_text_ends_beside_busy_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """`regex` asks for the interpreter's lock now and then, for which they let it wait."""
-    monkeypatch.setattr(matching, "TEXT_SECONDS", 0.1)
+    monkeypatch.setattr(python_engine, "TEXT_SECONDS", 0.1)
     stop = threading.Event()
 
     def busy() -> None:
@@ -323,7 +323,7 @@ def test_a_text_ends_beside_busy_threads(monkeypatch: pytest.MonkeyPatch) -> Non
     try:
         began = time.process_time()
         with pytest.raises(ExecutionError, match="takes too long"):
-            calls.rlike("a" * 60 + "e", TRIED)
+            python_engine.rlike("a" * 60 + "e", TRIED)
         assert time.process_time() - began < 5
     finally:
         stop.set()
@@ -333,50 +333,50 @@ def test_a_text_ends_beside_busy_threads(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.slow
 def test_a_batch_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "BATCH_SECONDS", 0.2)
+    monkeypatch.setattr(python_engine, "BATCH_SECONDS", 0.2)
     texts = ["b" + "a" * 12 + "c" + str(n) for n in range(1000)]
-    with matching.batch(), pytest.raises(ExecutionError, match="takes too long"):
-        any(calls.rlike(text, TRIED) for text in texts)
-    assert not any(calls.rlike(text, TRIED) for text in texts[:20])
+    with python_engine.batch(), pytest.raises(ExecutionError, match="takes too long"):
+        any(python_engine.rlike(text, TRIED) for text in texts)
+    assert not any(python_engine.rlike(text, TRIED) for text in texts[:20])
 
 
 @pytest.mark.slow
 def test_many_matches_of_a_text_are_no_long_matching() -> None:
-    assert len(calls.split("a" * 300_000, "", -1)) == 300_001
+    assert len(python_engine.split("a" * 300_000, "", -1)) == 300_001
 
 
 def test_a_statement_is_ended_between_two_texts() -> None:
     statement = Cancellation()
     with statement.active():
-        assert not calls.rlike("a" * 5 + "c", TRIED)
+        assert not python_engine.rlike("a" * 5 + "c", TRIED)
         statement.cancel()
         with pytest.raises(CancelledError):
-            calls.rlike("a" * 5 + "c", TRIED)
+            python_engine.rlike("a" * 5 + "c", TRIED)
 
 
 def test_long_texts_are_not_tried() -> None:
     with pytest.raises(ExecutionError, match="more than 4,000,000 characters") as caught:
-        calls.rlike("a" * 5_000_000, "(?=b)c")
+        python_engine.rlike("a" * 5_000_000, "(?=b)c")
     assert caught.value.sqlstate == "54001"
 
 
 def test_a_group_that_is_not_there_is_an_error_of_a_match() -> None:
     with pytest.raises(ExecutionError, match='"a" has no group 3'):
-        calls.regexp_extract("a", "a", 3)
-    assert calls.regexp_extract("b", "a", 3) == ""
+        python_engine.regexp_extract("a", "a", 3)
+    assert python_engine.regexp_extract("b", "a", 3) == ""
     with pytest.raises(ExecutionError, match='"a" has no group 1'):
-        calls.regexp_replace("a", "a", "$1")
-    assert calls.regexp_replace("b", "a", "$1") == "b"
+        python_engine.regexp_replace("a", "a", "$1")
+    assert python_engine.regexp_replace("b", "a", "$1") == "b"
 
 
 def test_replacements_name_groups() -> None:
-    assert calls.regexp_replace("ab", "(?<x>a)(b)", "${x}$2$1\\$1") == "aba$1"
-    assert calls.regexp_replace("ab", "(a)(b)", "$10") == "a0"
+    assert python_engine.regexp_replace("ab", "(?<x>a)(b)", "${x}$2$1\\$1") == "aba$1"
+    assert python_engine.regexp_replace("ab", "(a)(b)", "$10") == "a0"
 
 
 @pytest.mark.parametrize("text", ["abc", "a"])
 def test_calls_inside_calls_do_not_grow(connection: duckdb.DuckDBPyConnection, text: str) -> None:
-    from sharkpy.udf.regexp_lowering import lower_regexp_replace
+    from sharkpy.udf.pattern_functions import lower_regexp_replace
     from sharkpy.values.types import STRING
 
     sql = f"(SELECT '{text * 10}')"

@@ -11,8 +11,7 @@ import pytest
 from sharkpy.base.time_zone import time_zone
 from sharkpy.udf.date_functions import shifted_clock
 from sharkpy.udf.java_datetime import format_moment, format_time, parse_moment, parse_time
-from sharkpy.udf.java_zones import zone_shift
-from sharkpy.udf.zone_names import NAMES
+from sharkpy.udf.java_zones import NAMES, zone_shift
 
 QUARTER = datetime.timedelta(minutes=15)
 CHANGES = [

@@ -11,19 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.base.errors import ExecutionError, ResourceError
-from sharkpy.udf.aes import aes_decrypt, aes_encrypt
+from sharkpy.udf.hash_kernels import aes_decrypt, aes_encrypt, murmur, murmur_double, murmur_integer
 from sharkpy.udf.java_datetime import parse_time
 from sharkpy.udf.json_path import get_json_object
 from sharkpy.udf.kernels import KERNELS
-from sharkpy.udf.letter_case import initcap
 from sharkpy.udf.masking import mask_number, mask_text
-from sharkpy.udf.murmur import murmur, murmur_double, murmur_integer
-from sharkpy.udf.number_format import format_pattern, format_places
-from sharkpy.udf.number_text import conv
+from sharkpy.udf.number_text import conv, format_pattern, format_places
 from sharkpy.udf.printf import printf
-from sharkpy.udf.sentences import sentences
+from sharkpy.udf.string_kernels import initcap, sentences
 from sharkpy.udf.text_codes import java_hash, java_string_hash, unbase64
-from sharkpy.udf.xml_path import absolute, xpath, xpath_string
+from sharkpy.udf.xpath import absolute, xpath, xpath_string
 from tests.waiting import allowed
 
 _KEYS = st.sampled_from([16, 24, 32]).flatmap(lambda size: st.binary(min_size=size, max_size=size))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.udf.letter_case import initcap, lower_sql, upper_sql
+from sharkpy.udf.string_kernels import initcap, lower_sql, upper_sql
 from tests.examples import examples
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("ßﬁŉΣσςİiıǰΐάᾳ .'"), max_size=12)

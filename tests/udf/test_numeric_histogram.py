@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from sharkpy.udf.numeric_histogram import histogram_bins, histogram_quantiles, histogram_state, merge_histograms
+from sharkpy.udf.percentiles import histogram_bins, histogram_quantiles, histogram_state, merge_histograms
 
 
 def state(values: list[float], bins: int) -> bytes:

@@ -16,8 +16,8 @@ from sharkpy.base.errors import BindError, TypeMismatchError
 from sharkpy.udf import registry
 from sharkpy.udf.casts import can_cast, lower_cast
 from sharkpy.udf.connection import prepare_connection
+from sharkpy.udf.duckdb_sql import lower_literal
 from sharkpy.udf.java_regex.pattern import translate
-from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.lower import lower_scalar
 from sharkpy.values import types as T  # noqa: N812 - a table of types is clearer short
 from sharkpy.values.type_parser import parse_type

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from sharkpy.udf.literals import quote_string
+from sharkpy.udf.duckdb_sql import quote_string
 from sharkpy.udf.text_codes import parse_url
 from sharkpy.udf.url_functions import lower_parse_url
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.udf.java.column_calls import COLUMNS
+from sharkpy.udf.java.columns import COLUMNS_SOURCE
 
 CLASSES = ("Scalar", "Aggregate", "Table", "Columns")
 MISSING = """
@@ -279,5 +279,5 @@ public final class Table implements Collector {
   }
 }
 """
-SOURCE = _CALLS + COLUMNS
+SOURCE = _CALLS + COLUMNS_SOURCE
 """One compilation unit, so that the classes see each other."""

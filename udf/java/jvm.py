@@ -1,4 +1,4 @@
-"""The JVM inside this process, started with the first Java function, and the classes for calls."""
+"""Whether Java can be called from this process."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from typing import Any
 
 from sharkpy.base.errors import BindError, ConfigurationError, ExecutionError, SharkError
 from sharkpy.base.java import find_java
-from sharkpy.udf.java.availability import is_available
 from sharkpy.udf.java.columns import JavaColumns
 from sharkpy.udf.java.hive_calls import CLASSES, MISSING, SOURCE
 
+
+def is_available() -> bool:
+    """Whether JPype is installed."""
+    return importlib.util.find_spec("jpype") is not None
+
+
 _OPTIONS = ("-Xrs", "-Xmx1g", "-XX:+UseSerialGC", "-Djava.awt.headless=true", "-Dlog4j2.level=error")
 _OPENED = ("java.base/java.lang", "java.base/java.net", "java.base/java.nio", "java.base/java.util")
-_FOUND = "ADD JAR or ADD FILE says where it is"
-_INSTALL = 'run: pip install "sharkpy[java]"'
+_JAR_HINT = "ADD JAR or ADD FILE says where it is"
+_INSTALL_HINT = 'run: pip install "sharkpy[java]"'
 _lock = threading.RLock()
-_known: dict[str, Jvm] = {}
+_started: dict[str, Jvm] = {}
 
 
 class Jvm:
@@ -47,7 +52,7 @@ class Jvm:
                 raise
             missing = "" if kind == "ClassNotFoundException" else f": it needs {error.getMessage()}"
             raise BindError(
-                f'no Python function and no Java class "{name}"{missing}', hint=_FOUND, sqlstate="42883"
+                f'no Python function and no Java class "{name}"{missing}', hint=_JAR_HINT, sqlstate="42883"
             ) from None
 
     def _loader_of(self, jars: tuple[str, ...]) -> Any:
@@ -63,14 +68,14 @@ class Jvm:
 def jvm(home: str = "") -> Jvm:
     """Return the process's JVM. Raise ConfigurationError if JPype or Java is missing."""
     with _lock:
-        if not _known:
-            _known["jvm"] = _start(home)
-        return _known["jvm"]
+        if not _started:
+            _started["jvm"] = _start(home)
+        return _started["jvm"]
 
 
 def _start(home: str) -> Jvm:
     if not is_available():
-        raise ConfigurationError("Java functions need the package JPype1", hint=_INSTALL)
+        raise ConfigurationError("Java functions need the package JPype1", hint=_INSTALL_HINT)
     import jpype
     import jpype.config
 

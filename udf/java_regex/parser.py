@@ -6,11 +6,14 @@ import re
 from dataclasses import dataclass, field
 
 from sharkpy.base.errors import BindError, UnsupportedError
-from sharkpy.udf.java_regex.class_parser import parse_class
-from sharkpy.udf.java_regex.code_points import EVERYTHING, CharSet, chars
-from sharkpy.udf.java_regex.complaint import not_a_pattern, shown, too_complex
-from sharkpy.udf.java_regex.escapes import SETS, code_of_escape, property_of_escape, set_of_letter
-from sharkpy.udf.java_regex.properties import TERMINATORS
+from sharkpy.udf.java_regex.character_classes import (
+    SETS,
+    code_of_escape,
+    parse_class,
+    property_of_escape,
+    set_of_letter,
+)
+from sharkpy.udf.java_regex.character_sets import EVERYTHING, TERMINATORS, CharSet, chars
 from sharkpy.udf.java_regex.tree import (
     Alternation,
     Assertion,
@@ -22,6 +25,9 @@ from sharkpy.udf.java_regex.tree import (
     Node,
     Repeat,
     Sequence,
+    not_a_pattern,
+    shown,
+    too_complex,
 )
 
 MOST_NESTED = 100

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.udf.java_regex.code_points import EVERYTHING, CharSet
-from sharkpy.udf.java_regex.measures import measure
+from sharkpy.udf.java_regex.character_sets import EVERYTHING, CharSet
 from sharkpy.udf.java_regex.tree import (
     Alternation,
     Assertion,
@@ -21,6 +20,7 @@ from sharkpy.udf.java_regex.tree import (
     Node,
     Repeat,
     Sequence,
+    measure,
 )
 
 RE2_MOST_COUNT = 1000
@@ -29,7 +29,7 @@ _TERMINATOR = r"(?:\r\n|(?<!\r)\n|[\r\x85\u2028\u2029])"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AssertionSpelling:
     """An assertion in both syntaxes. `re2` is None if RE2 has none."""
 
     re2: str | None
@@ -37,21 +37,21 @@ class Place:
 
 
 # RE2's form of the two finals does not match before a line terminator that ends the text.
-PLACES = {
-    "begin": Place("^", r"\A"),
-    "end": Place(r"\z", r"\Z"),
-    "final": Place(r"\z", rf"(?={_TERMINATOR}?\Z)"),
-    "unix_final": Place(r"\z", r"(?=\n?\Z)"),
-    "line_begin": Place(None, r"(?:\A|(?:(?<=[\n\x85\u2028\u2029])|(?<=\r)(?!\n))(?!\Z))"),
-    "unix_line_begin": Place(None, r"(?:\A|(?<=\n)(?!\Z))"),
-    "line_end": Place(None, rf"(?={_TERMINATOR}|\Z)"),
-    "unix_line_end": Place(None, r"(?=\n|\Z)"),
-    "word": Place(r"\b", rf"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"),
+ASSERTIONS = {
+    "begin": AssertionSpelling("^", r"\A"),
+    "end": AssertionSpelling(r"\z", r"\Z"),
+    "final": AssertionSpelling(r"\z", rf"(?={_TERMINATOR}?\Z)"),
+    "unix_final": AssertionSpelling(r"\z", r"(?=\n?\Z)"),
+    "line_begin": AssertionSpelling(None, r"(?:\A|(?:(?<=[\n\x85\u2028\u2029])|(?<=\r)(?!\n))(?!\Z))"),
+    "unix_line_begin": AssertionSpelling(None, r"(?:\A|(?<=\n)(?!\Z))"),
+    "line_end": AssertionSpelling(None, rf"(?={_TERMINATOR}|\Z)"),
+    "unix_line_end": AssertionSpelling(None, r"(?=\n|\Z)"),
+    "word": AssertionSpelling(r"\b", rf"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"),
     # RE2 also finds one between the bytes of a character.
-    "not_word": Place(None, rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"),
-    "unicode_word": Place(None, r"\b"),
-    "unicode_not_word": Place(None, r"\B"),
-    "grapheme": Place(None, r"\X"),
+    "not_word": AssertionSpelling(None, rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"),
+    "unicode_word": AssertionSpelling(None, r"\b"),
+    "unicode_not_word": AssertionSpelling(None, r"\B"),
+    "grapheme": AssertionSpelling(None, r"\X"),
 }
 
 
@@ -93,7 +93,7 @@ class _Speller:
             case Repeat():
                 return self._repeat(node)
             case Assertion(name):
-                place = PLACES[name]
+                place = ASSERTIONS[name]
                 return self._only_regex(place.regex) if place.re2 is None or not self.for_re2 else place.re2
             case Enclosed(opening, body):
                 return self._only_regex(f"{opening}{self.spell(body)})")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from sharkpy.udf.operators.access import ACCESS
-from sharkpy.udf.operators.arithmetic import ARITHMETIC
-from sharkpy.udf.operators.bits import BITS
-from sharkpy.udf.operators.conditions import CONDITIONS
-from sharkpy.udf.operators.pattern_tests import PATTERN_TESTS
-from sharkpy.udf.operators.quantified import QUANTIFIED_COMPARISONS
+from sharkpy.udf.arithmetic_operators import ARITHMETIC, BITS
+from sharkpy.udf.conditions import CONDITIONS, QUANTIFIED_COMPARISONS
+from sharkpy.udf.nested_values import ACCESS
+from sharkpy.udf.pattern_functions import PATTERN_TESTS
 
 OPERATORS = (
     *ARITHMETIC,

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.function import AggregateFunction, NullPolicy
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.signatures import returns, takes
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.user import vectors
 from sharkpy.udf.user.function import Column, FunctionUse, Routine, Shipped, Types, make_key, routine_name
-from sharkpy.udf.user.python_code import PythonCode, naming, pickled, unpickled
+from sharkpy.udf.user.python_code import PythonCode, naming_errors, pickled, unpickled
 from sharkpy.values.types import BIGINT, INT, TIMESTAMP, ArrayType, DataType, StructType
 
 _Bounds = Sequence[tuple[int, int]]
@@ -110,7 +110,7 @@ class PythonAggregate(Shipped):
     @cached_property
     def empty_value(self) -> object:
         """The value over no rows."""
-        with naming(self.name, self.code):
+        with naming_errors(self.name, self.code):
             instance = self.code.load()()
             value = instance.finish(instance.init())
         return vectors.python_values(vectors.column_of(self.name, self.code, [value], self.result))[0]
@@ -184,7 +184,7 @@ class PythonAggregate(Shipped):
     def _merge(self, columns: Sequence[Column], _num_rows: int) -> Column:
         merged = []
         states, lists = self._loaded(_flattened(columns[0])), _ranges(columns[0])
-        with naming(self.name, self.code):
+        with naming_errors(self.name, self.code):
             instance = self.code.load()()
             for start, end in lists:
                 total = instance.init()
@@ -197,7 +197,7 @@ class PythonAggregate(Shipped):
         return self._finished(self._loaded(columns[0]))
 
     def _finished(self, states: Iterator[Any] | list[Any]) -> Column:
-        with naming(self.name, self.code):
+        with naming_errors(self.name, self.code):
             instance = self.code.load()()
             values = [instance.finish(state) for state in states]
         return vectors.column_of(self.name, self.code, values, self.result)
@@ -218,7 +218,7 @@ class PythonAggregate(Shipped):
         if self.timeout is not None:
             bounds, starts = _behind_gaps(_microseconds(columns[0]), self.timeout, bounds, starts)
         fold = self._batches if self.takes_batches else self._rows
-        with naming(self.name, self.code):
+        with naming_errors(self.name, self.code):
             yield from fold(self.code.load()(), columns, bounds, starts)
 
     @staticmethod
@@ -239,7 +239,7 @@ class PythonAggregate(Shipped):
 
     def _stored(self, states: list[Any]) -> Column:
         if self.is_pickled:
-            with naming(self.name, self.code):
+            with naming_errors(self.name, self.code):
                 return pa.array([pickled(state) for state in states], pa.binary())
         return vectors.column_of(self.name, self.code, states, self.state)
 

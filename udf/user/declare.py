@@ -1,8 +1,4 @@
-"""Decorators by which users write functions, and the typed functions that they declare.
-
-@sharkpy.function("double", "double", returns="double")
-def hypotenuse(a, b): return np.sqrt(a * a + b * b)
-"""
+"""Durations, as a program gives them."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ import datetime
 import decimal
 import functools
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +15,6 @@ from typing import Any, Literal, overload
 
 from sharkpy.base.errors import BindError, SharkError
 from sharkpy.udf.function import NullPolicy
-from sharkpy.udf.user.length_of_time import Length
 from sharkpy.udf.user.relation import TABLE, Kind
 from sharkpy.values.type_parser import parse_columns, parse_type
 from sharkpy.values.types import (
@@ -39,6 +35,30 @@ from sharkpy.values.types import (
     MapType,
     StructType,
 )
+
+Duration = str | datetime.timedelta
+"""Such as "30 minutes"."""
+_DURATION = re.compile(r"\s*([0-9]{1,9})\s*([A-Za-z]{1,12})\s*")
+_UNITS = {
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1_000),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1_000_000),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60_000_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000_000),
+}
+
+
+def duration_microseconds(length: Duration) -> int:
+    """Return a duration above 0 in microseconds. Raise BindError for any other value."""
+    if isinstance(length, datetime.timedelta):
+        number, unit = length // datetime.timedelta(microseconds=1), 1
+    else:
+        found = _DURATION.fullmatch(str(length))
+        number, unit = (0, 0) if found is None else (int(found[1]), _UNITS.get(found[2].lower(), 0))
+    if number * unit <= 0:
+        raise BindError(f'"{length}" is not a length of time', hint='such as "30 minutes"')
+    return number * unit
+
 
 TypeLike = str | DataType
 Returns = TypeLike | Mapping[str, TypeLike] | None
@@ -81,7 +101,7 @@ class Options:
     compiled: bool | None = None
     repeat: bool = False
     state: TypeLike | None = None
-    timeout: Length | None = None
+    timeout: Duration | None = None
 
 
 class Declared:
@@ -138,7 +158,7 @@ def aggregate(
     returns: TypeLike | None = None,
     null: str = "propagate",
     state: TypeLike | None = None,
-    timeout: Length | None = None,
+    timeout: Duration | None = None,
 ) -> Any:
     """Declare an aggregate: a class with init() -> state, update(state, *values) -> state, merge(state, other) -> state
     and finish(state) -> value.

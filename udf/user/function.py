@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
+from sharkpy.udf.duckdb_sql import integer_value, string_value
 from sharkpy.udf.function import AggregateFunction, RelationFunction, ScalarFunction, TableFunction
-from sharkpy.udf.literals import integer_value, string_value
 from sharkpy.values.types import DataType
 
 MARK = "@"
@@ -83,19 +83,19 @@ class FunctionUse:
     constants: Constants = ()
 
 
-_known: dict[str, UserFunction] = {}
+_functions_by_key: dict[str, UserFunction] = {}
 
 
 def intern(function: UserFunction) -> UserFunction:
     """Return the known function with the same content, or `function` if it is the first. It lasts as long as the
     process.
     """
-    return _known.setdefault(function.key, function)
+    return _functions_by_key.setdefault(function.key, function)
 
 
 def find(key: str) -> UserFunction | None:
     """Return the function for a key in a bound expression."""
-    return _known.get(key) if MARK in key else None
+    return _functions_by_key.get(key) if MARK in key else None
 
 
 def shown_name(key: str) -> str:

@@ -1,5 +1,5 @@
-"""Python objects of users: shipped as cloudpickle's bytes, loaded once per process, with errors that name the
-function.
+"""Python objects of users as bytes: shipped by cloudpickle, loaded once per process, with errors that name the
+function. A catalog stores whole functions in the same way, for all sessions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sharkpy.base.errors import BindError, ExecutionError
+from sharkpy.base.errors import BindError, ExecutionError, UnsupportedError
+from sharkpy.udf.user.function import Shipped, UserFunction
 
 _CLASS = re.compile(r"\s*class\s+(\w+)")
 RAISED = "38000"
@@ -135,7 +136,7 @@ def unpickled(data: bytes | memoryview) -> Any:
 
 
 @contextlib.contextmanager
-def naming(name: str, code: PythonCode) -> Iterator[None]:
+def naming_errors(name: str, code: PythonCode) -> Iterator[None]:
     """Convert an exception in the block to an ExecutionError that names the function and the line."""
     try:
         yield
@@ -151,3 +152,45 @@ def naming(name: str, code: PythonCode) -> Iterator[None]:
 
 def wrong_result(name: str, code: PythonCode, fact: str) -> ExecutionError:
     return ExecutionError(f'function "{name}" {fact} ({code.place})', sqlstate="39000")
+
+
+MAX_FUNCTION_BYTES = 16 << 20
+"""Maximum bytes of a stored function, which each session that calls it reads."""
+_PYTHON_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def function_to_bytes(function: UserFunction) -> bytes:
+    """Return the bytes of a function. Raise UnsupportedError for a function of whole tables, BindError for one that is
+    too large.
+    """
+    if not isinstance(function, Shipped):
+        raise UnsupportedError(f'the permanent function "{function.name}" of whole tables', hint="register_function")
+    data = pickled(function)
+    if len(data) > MAX_FUNCTION_BYTES:
+        message = (
+            f'function "{function.name}" has {len(data)} bytes with what it refers to, more than {MAX_FUNCTION_BYTES}'
+        )
+        raise BindError(message, hint="let it read large data from a file", sqlstate="54000")
+    return b"%s\n%s" % (_PYTHON_VERSION.encode(), data)
+
+
+def function_from_bytes(name: str, code: bytes) -> UserFunction:
+    """Load a function. Raise BindError if another version of Python has made it, or if modules that it needs are
+    missing.
+    """
+    version, _, data = code.partition(b"\n")
+    again = "make it again with ctx.create_function(…, replace=True)"
+    if version.decode() != _PYTHON_VERSION:
+        raise BindError(
+            f'function "{name}" was made by Python {version.decode()}, this is {_PYTHON_VERSION}', hint=again
+        )
+    try:
+        function = unpickled(data)
+        if (own := getattr(function, "code", None)) is not None:
+            own.load()
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise BindError(f'function "{name}" cannot be loaded: {reason}', hint=again) from error
+    assert isinstance(function, Shipped)  # kept_code stores no other type
+    found: UserFunction = function  # type: ignore[assignment]
+    return found

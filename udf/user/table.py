@@ -15,7 +15,7 @@ from sharkpy.udf.function import NullPolicy, TableFunction
 from sharkpy.udf.signatures import takes
 from sharkpy.udf.user import vectors
 from sharkpy.udf.user.function import Column, FunctionUse, Routine, Shipped, UserFunction, make_key
-from sharkpy.udf.user.python_code import PythonCode, naming, wrong_result
+from sharkpy.udf.user.python_code import PythonCode, naming_errors, wrong_result
 from sharkpy.values.types import DataType, StructType
 
 
@@ -96,7 +96,7 @@ class _PythonCalls:
     def __init__(self, function: PythonTable) -> None:
         self._function = function
         self._width = len(function.columns.names)
-        with naming(function.name, function.code):
+        with naming_errors(function.name, function.code):
             self._process: Any = function.code.load()
             self._instance: Any = None
             if inspect.isclass(self._process):
@@ -110,7 +110,7 @@ class _PythonCalls:
         ends = np.zeros(num_rows + 1, np.int64)
         skips = self._function.nulls is NullPolicy.PROPAGATE
         process = self._process
-        with naming(self._function.name, self._function.code):
+        with naming_errors(self._function.name, self._function.code):
             for index, row in enumerate(rows, 1):
                 if not (skips and None in row):
                     made.extend(process(*row) or ())
@@ -121,7 +121,7 @@ class _PythonCalls:
         close = getattr(self._instance, "close", None)
         made: list[Any] = []
         if close is not None:
-            with naming(self._function.name, self._function.code):
+            with naming_errors(self._function.name, self._function.code):
                 made.extend(close() or ())
         return self._columns(made)
 

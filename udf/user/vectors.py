@@ -53,7 +53,7 @@ def valid_rows(columns: Sequence[Column], num_rows: int) -> np.ndarray[Any, Any]
     return valid
 
 
-def spread(values: Column, valid: np.ndarray[Any, Any]) -> Column:
+def fill_invalid_rows(values: Column, valid: np.ndarray[Any, Any]) -> Column:
     """Return `values` at the positions of `valid`, with NULL at all other positions."""
     positions = np.cumsum(valid) - 1
     return values.take(pa.array(positions, pa.int64(), mask=~valid))

@@ -45,7 +45,7 @@ from sharkpy.plan.logical import LogicalPlan, Values
 from sharkpy.sources.lenient_conversion import typed_values
 from sharkpy.udf import registry
 from sharkpy.udf.function import Answer, Failure, Varying
-from sharkpy.udf.java_regex.matching import matcher
+from sharkpy.udf.java_regex.python_engine import matcher
 from sharkpy.udf.special_forms import JavaForm
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, PRIMITIVES, STRING, TIMESTAMP, Field, Schema
 

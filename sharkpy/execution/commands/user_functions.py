@@ -30,7 +30,7 @@ from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.open_files import data_file_of
 from sharkpy.sources.staged_files import sync_folders
 from sharkpy.udf.user.function import UserFunction
-from sharkpy.udf.user.kept_code import kept_code
+from sharkpy.udf.user.python_code import function_to_bytes
 
 
 def create_function(command: CreateFunction, session: EngineSession) -> CommandResult:
@@ -59,7 +59,7 @@ def store_function(name: str, function: UserFunction, session: EngineSession, *,
     session.restrictions.check_code("CREATE FUNCTION")
     database, short = qualified(name, session.current_database)
     database = session.catalog.database(database).name
-    entry = FunctionEntry(database, short, "", code=kept_code(function))
+    entry = FunctionEntry(database, short, "", code=function_to_bytes(function))
     session.catalog.functions.create(entry, replace=replace)
 
 

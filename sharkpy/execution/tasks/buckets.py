@@ -143,7 +143,7 @@ class RowBuckets:
     def numbers(self, table: pa.Table) -> BucketNumbers:
         """Return the bucket of each row."""
 
-        from sharkpy.udf.types_duckdb import duckdb_type
+        from sharkpy.udf.duckdb_sql import duckdb_type
 
         names = self.spec.columns
         types = [self.schema[name].dtype for name in names]

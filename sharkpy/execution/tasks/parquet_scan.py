@@ -17,8 +17,7 @@ from sharkpy.physical.stage_program import FileColumns, TaskInput
 from sharkpy.sources.lenient_conversion import single_value
 from sharkpy.sources.open_files import check_unchanged
 from sharkpy.sources.source import ReadMetrics, Split
-from sharkpy.udf.literals import lower_literal, quote_string
-from sharkpy.udf.types_duckdb import quote_identifier
+from sharkpy.udf.duckdb_sql import lower_literal, quote_identifier, quote_string
 from sharkpy.values.types import DOUBLE, FLOAT, DataType, Schema
 
 MOST_RUNS = 64

@@ -59,7 +59,7 @@ from sharkpy.physical.stage_program import (
     StageProgram,
     StepColumns,
 )
-from sharkpy.udf.user.install import install_functions
+from sharkpy.udf.duckdb_routines import install_functions
 from sharkpy.values.types import arrow_schema
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from sharkpy.execution.workers.worker_environment import EXPECTED, check_worker
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from sharkpy.udf.calling_connection import CallingConnection
+    from sharkpy.udf.connection import CallingConnection
 
 _log = logging.getLogger(__name__)
 _DECODED_SHARE = 4

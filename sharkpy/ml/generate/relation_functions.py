@@ -123,7 +123,7 @@ BUILT_IN: dict[str, Callable[[str], PythonRelation]] = {
     "logisticregression": Algorithm("LogisticRegression"),
     "pagerank": _page_rank,
 }
-"""Makers of the functions by name; `udf/relation_functions.py` has a row with its usage for each."""
+"""Makers of the functions by name; `udf/special_forms.py` has a row with its usage for each."""
 
 
 @cache

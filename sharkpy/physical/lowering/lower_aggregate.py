@@ -46,10 +46,10 @@ from sharkpy.plan.expr import (
 )
 from sharkpy.plan.logical import LEFT_ONLY_JOINS
 from sharkpy.udf import registry
-from sharkpy.udf.aggregate_forms import FormKind
-from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.aggregate_states import FormKind
+from sharkpy.udf.decimals import fits_small_sum
+from sharkpy.udf.duckdb_sql import lower_literal
 from sharkpy.udf.lower import lower_complete, lower_finish, lower_merges, lower_partials, lower_window
-from sharkpy.udf.wide_decimals import fits_small_sum
 from sharkpy.values.types import DATE, DOUBLE, FLOAT, INTEGER_TYPES, DataType, DecimalType
 
 

@@ -28,12 +28,10 @@ from sharkpy.plan.expr import (
     conjuncts,
 )
 from sharkpy.udf import registry
-from sharkpy.udf.balanced import balanced
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.checked_call import lower_checked
-from sharkpy.udf.literals import lower_literal, quote_string
+from sharkpy.udf.duckdb_sql import balanced, duckdb_type, lower_literal, quote_string
 from sharkpy.udf.ordering import order_term
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.value_size import UNKNOWN, cast_extent, leaf_extent
 from sharkpy.values.types import BOOLEAN, INTEGER_TYPES, DataType, DecimalType
 

@@ -23,7 +23,7 @@ from sharkpy.physical.stage_program import ResultSink, StageInput, StageProgram,
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall
 from sharkpy.plan.references import is_deep
 from sharkpy.udf import registry
-from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.duckdb_sql import lower_literal
 from sharkpy.udf.user.function import MARK, FunctionUse, UserFunction, constant_values, find
 
 _FLAT_UNION = 64

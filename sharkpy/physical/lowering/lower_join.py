@@ -16,8 +16,8 @@ from sharkpy.physical.operators import Generate, HashJoin, NestedLoopJoin, Value
 from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.plan.logical import LEFT_ONLY_JOINS, JoinKind
 from sharkpy.udf import registry
+from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.table_functions import or_nulls
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.types import INTEGER_TYPES
 
 AnyJoin = HashJoin | NestedLoopJoin

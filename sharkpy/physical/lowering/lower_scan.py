@@ -36,7 +36,7 @@ from sharkpy.physical.stage_program import (
 )
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import JoinKind
-from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.values.types import DATE, INTEGER_TYPES, DataType, DecimalType
 
 _MAX_SCALE = 18

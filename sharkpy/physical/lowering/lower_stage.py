@@ -200,7 +200,7 @@ def _column(literals: Sequence[Literal], dtype: t.DataType) -> pa.Array[Any]:
     return column
 
 
-# Conversions as in `sharkpy.udf.literals.lower_literal`
+# Conversions as in `sharkpy.udf.duckdb_sql.lower_literal`
 
 
 def _decimal(value: object) -> Decimal:

@@ -9,8 +9,7 @@ from decimal import Context, Decimal
 
 from sharkpy.base.errors import InternalError
 from sharkpy.physical.column_bounds import ColumnRange
-from sharkpy.udf.literals import lower_literal
-from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.udf.duckdb_sql import duckdb_type, lower_literal
 from sharkpy.udf.value_size import Extent, Size, Sized, has_extent, leaf_extent
 from sharkpy.values.types import DATE, INTEGER_TYPES, STRING, TIMESTAMP, DataType, DecimalType
 

@@ -17,7 +17,7 @@ from sharkpy.sources.rows.row_format import Properties
 from sharkpy.sources.source import BATCH_ROWS, ReadMetrics
 from sharkpy.sources.text_format import header_and_footer
 from sharkpy.sources.text_write import hive_text
-from sharkpy.udf.java_regex.matching import Matcher, matcher
+from sharkpy.udf.java_regex.python_engine import Matcher, matcher
 from sharkpy.values.types import BINARY, Schema, arrow_schema, is_nested, is_string
 
 Part = Callable[[str], Sequence[str | None] | None]

@@ -36,8 +36,8 @@ from sharkpy.sql.object_names import called_macro, function_name, registry_name
 from sharkpy.udf import registry
 from sharkpy.udf.function import AggregateFunction, ScalarFunction, TypeRule, WindowFunction
 from sharkpy.udf.higher_order_functions import HigherOrderFunction
-from sharkpy.udf.other_systems_names import INSTEAD
 from sharkpy.udf.special_forms import CAST_FORMS
+from sharkpy.udf.unavailable_functions import INSTEAD
 from sharkpy.udf.user.function import MARK, shown_name
 from sharkpy.values.types import BIGINT, INT, PRIMITIVES, ArrayType, DataType
 

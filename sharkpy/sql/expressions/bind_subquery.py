@@ -17,7 +17,7 @@ from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, strin
 from sharkpy.plan.logical import Aggregate, LogicalPlan, Project
 from sharkpy.plan.subqueries import Exists, InSubquery, ScalarSubquery
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.udf.operators.quantified import FACTS
+from sharkpy.udf.conditions import QUERY_FACTS
 from sharkpy.values.common_types import comparison_type
 from sharkpy.values.types import BIGINT, BOOLEAN, DataType, StructType, is_nested
 
@@ -130,7 +130,7 @@ def _facts(context: Context, plan: LogicalPlan) -> LogicalPlan:
         AggregateCall("min", (column,), column.dtype),
         AggregateCall("max", (column,), column.dtype),
     )
-    aggregates = tuple(Alias(call, next(context.ids), name) for name, call in zip(FACTS, calls, strict=True))
+    aggregates = tuple(Alias(call, next(context.ids), name) for name, call in zip(QUERY_FACTS, calls, strict=True))
     pairs = tuple(part for item in aggregates for part in (string_literal(item.name), item.ref))
-    struct = Call("named_struct", pairs, StructType(FACTS, tuple(item.dtype for item in aggregates)))
+    struct = Call("named_struct", pairs, StructType(QUERY_FACTS, tuple(item.dtype for item in aggregates)))
     return Project(Aggregate(plan, (), aggregates), (Alias(struct, next(context.ids), "facts"),))

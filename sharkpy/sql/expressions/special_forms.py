@@ -24,7 +24,7 @@ from sharkpy.catalog.names import qualified
 from sharkpy.plan.expr import Call, Expr, Literal, string_literal
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.object_names import function_name
-from sharkpy.udf.from_json import schema_of_json
+from sharkpy.udf.json_functions import schema_of_json
 from sharkpy.udf.time_units import UNITS
 from sharkpy.udf.user.function import intern
 from sharkpy.values.types import BOOLEAN, DOUBLE, INT, NULL, STRING, StringType, is_numeric

@@ -17,7 +17,7 @@ from sharkpy.sql.incremental.row_wise import RECOMPUTE, unsupported
 from sharkpy.sql.incremental.state import EpochState, Names, NewColumn, StoredState, with_ids_of
 from sharkpy.sql.incremental.time_windows import Panes, StateGroups, Wanted, closed_within, panes_of
 from sharkpy.udf import registry
-from sharkpy.udf.aggregate_forms import AggregateForm, FormKind, state_types
+from sharkpy.udf.aggregate_states import AggregateForm, FormKind, state_types
 from sharkpy.udf.function import AggregateFunction
 from sharkpy.udf.user.function import shown_name
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP, ArrayType, DataType, Field, MapType, Schema

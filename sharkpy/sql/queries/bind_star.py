@@ -16,7 +16,7 @@ from sharkpy.sql.context import Context, node_end, node_offset
 from sharkpy.sql.expressions.bind_name import name_parts, resolve
 from sharkpy.sql.expressions.expr_binder import SELECT, ExprBinder
 from sharkpy.sql.scope import Scope, ScopeColumn
-from sharkpy.udf.java_regex.matching import matcher
+from sharkpy.udf.java_regex.python_engine import matcher
 from sharkpy.values.types import StructType
 
 Named = list[tuple[str, Expr]]

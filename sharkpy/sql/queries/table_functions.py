@@ -16,7 +16,7 @@ from sharkpy.sql.expressions.bind_function import argument_types, bind_arguments
 from sharkpy.sql.expressions.coercion import cast_all, unify
 from sharkpy.sql.object_names import function_name, registry_name
 from sharkpy.udf import registry
-from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.duckdb_sql import lower_literal
 from sharkpy.udf.user.function import FunctionUse, constant_values, find
 from sharkpy.values.types import ArrayType, DataType, StructType
 

@@ -15,8 +15,7 @@ from sharkpy.udf.user.declare import Declared, Options
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.udf.user.declare import TypeLike
-    from sharkpy.udf.user.length_of_time import Length
+    from sharkpy.udf.user.declare import Duration, TypeLike
 
 TimeoutBy = Literal["watermark", "clock"]
 Item = str | tuple[object, str]
@@ -97,7 +96,7 @@ class KeyedDStream:
         finish: Callable[[Any], Any] | None = None,
         columns: Sequence[str] | None = None,
         state: TypeLike | None = None,
-        timeout: Length | None = None,
+        timeout: Duration | None = None,
         timeout_by: TimeoutBy = "watermark",
         name: str = "state",
     ) -> DStream:
@@ -135,7 +134,7 @@ class KeyedDStream:
         returns: TypeLike,
         initial: object = None,
         columns: Sequence[str] | None = None,
-        timeout: Length | None = None,
+        timeout: Duration | None = None,
         timeout_by: TimeoutBy = "watermark",
         name: str = "value",
     ) -> DStream:

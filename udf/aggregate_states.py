@@ -14,8 +14,6 @@ from sharkpy.udf.lower import DISTINCT, OVER, render, render_aggregate
 from sharkpy.udf.signatures import Types
 from sharkpy.values.types import DataType
 
-_Types = Sequence[DataType]
-
 
 class FormKind(Enum):
     STATE = "state of"
@@ -76,7 +74,7 @@ def form_row(row: AggregateFunction, form: AggregateForm) -> AggregateFunction:
     )
 
 
-def state_types(row: AggregateFunction, types: _Types, result: DataType) -> _Types:
+def state_types(row: AggregateFunction, types: Types, result: DataType) -> Types:
     """Return the types of an aggregate's state columns; none if its states can be neither merged nor resumed."""
     if not (row.partials or row.resumes):
         return ()
@@ -90,7 +88,7 @@ def _of_argument_rows(partial: Lowering, form: AggregateForm) -> Lowering:
     return lambda args, _types, _result: partial(args, form.types, form.result)
 
 
-def _of_states(merge: Lowering, states: _Types, dtype: DataType) -> Lowering:
+def _of_states(merge: Lowering, states: Types, dtype: DataType) -> Lowering:
     return lambda args, _types, _result: render_aggregate(merge, args, states, dtype)
 
 
@@ -101,7 +99,7 @@ def _finish(finish: Lowering, form: AggregateForm) -> Lowering:
 
 
 def _merged_states(row: AggregateFunction, merges: Sequence[Lowering], form: AggregateForm) -> Lowering:
-    def complete(args: Sequence[str], types: _Types, dtype: DataType) -> str:
+    def complete(args: Sequence[str], types: Types, dtype: DataType) -> str:
         states = [render_aggregate(merge, args, types, dtype) for merge in merges]
         return render(row.finish, states, form.types, form.result)
 

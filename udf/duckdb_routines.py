@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -13,9 +13,11 @@ from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.user.function import Column, FunctionUse, Routine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from duckdb import DuckDBPyConnection
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_routine_functions: dict[str, Callable[..., Column]] = {}
+_lock = threading.Lock()
 
 
 def create_function(
@@ -50,19 +52,12 @@ def create_function(
             raise
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
 def with_parameters(function: Function, count: int) -> Function:
     """Give `function`, which takes any number of columns, a signature with `count` parameters."""
     names = (f"column{index}" for index in range(count))
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return function
-
-
-_routine_functions: dict[str, Callable[..., Column]] = {}
-_lock = threading.Lock()
 
 
 def install_functions(connection: DuckDBPyConnection, uses: Iterable[FunctionUse]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sharkpy.udf import decimals
+from sharkpy.udf.arithmetic_operators import ARITHMETIC
 from sharkpy.udf.casts import wrap_integer
 from sharkpy.udf.duckdb_sql import duckdb_type, integer_value
 from sharkpy.udf.function import NullPolicy, ScalarFunction, Varying
-from sharkpy.udf.operators import OPERATORS
 from sharkpy.udf.ordering import extreme
 from sharkpy.udf.signatures import Types, all_common, converts, first_of, numeric, returns, same_as, takes
 from sharkpy.values.types import (
@@ -32,11 +32,11 @@ def _absolute(args: Sequence[str], _types: Types, result: DataType) -> str:
 
 
 def _remainder_arguments(types: Types) -> Types | None:
-    return next(row.arguments(types) for row in OPERATORS if row.name == "mod")
+    return next(row.arguments(types) for row in ARITHMETIC if row.name == "mod")
 
 
 def _remainder_type(types: Types) -> DataType:
-    return next(row.result(types) for row in OPERATORS if row.name == "mod")
+    return next(row.result(types) for row in ARITHMETIC if row.name == "mod")
 
 
 def _pmod(args: Sequence[str], types: Types, result: DataType) -> str:

@@ -21,7 +21,6 @@ from sharkpy.values.types import (
     DataType,
 )
 
-_Types = Sequence[DataType]
 SMALL_SIZE = 16
 """Size up to which patterns take few steps per character."""
 MOST_STEPS = 1_000_000
@@ -48,7 +47,7 @@ def _guarded(text: str, fast: Callable[[str], str], kernel: Callable[[str], str]
     return f"CASE WHEN {' OR '.join(tests)} THEN {kernel(text)} ELSE {fast(text)} END"
 
 
-def lower_rlike(args: Sequence[str], _types: _Types, _result: DataType) -> str:
+def lower_rlike(args: Sequence[str], _types: Types, _result: DataType) -> str:
     pattern = _constant_pattern(args[1])
 
     def kernel(text: str) -> str:
@@ -62,7 +61,7 @@ def lower_rlike(args: Sequence[str], _types: _Types, _result: DataType) -> str:
     return _guarded(args[0], lambda text: f"regexp_matches({text}, {spelled})", kernel, pattern)
 
 
-def lower_regexp_replace(args: Sequence[str], types: _Types, result: DataType) -> str:
+def lower_regexp_replace(args: Sequence[str], types: Types, result: DataType) -> str:
     if len(args) == 4:
         text, start = args[0], args[3]
         rest = lower_regexp_replace([f"substr({text}, {start})", *args[1:3]], types, result)
@@ -85,7 +84,7 @@ def lower_regexp_replace(args: Sequence[str], types: _Types, result: DataType) -
     return _guarded(args[0], lambda text: f"regexp_replace({text}, {spelled})", kernel, pattern)
 
 
-def lower_regexp_extract(args: Sequence[str], _types: _Types, _result: DataType) -> str:
+def lower_regexp_extract(args: Sequence[str], _types: Types, _result: DataType) -> str:
     group_sql = args[2] if len(args) > 2 else "1"
     pattern, group = _constant_pattern(args[1]), integer_value(group_sql)
 
@@ -100,7 +99,7 @@ def lower_regexp_extract(args: Sequence[str], _types: _Types, _result: DataType)
     return _guarded(args[0], lambda text: f"regexp_extract({text}, {spelled}, {group})", kernel, pattern)
 
 
-def lower_regexp_extract_all(args: Sequence[str], _types: _Types, _result: DataType) -> str:
+def lower_regexp_extract_all(args: Sequence[str], _types: Types, _result: DataType) -> str:
     group_sql = args[2] if len(args) > 2 else "1"
     pattern, group = _constant_pattern(args[1]), integer_value(group_sql)
 
@@ -115,7 +114,7 @@ def lower_regexp_extract_all(args: Sequence[str], _types: _Types, _result: DataT
     return _guarded(args[0], lambda text: f"regexp_extract_all({text}, {spelled}, {group})", kernel, pattern)
 
 
-def lower_split(args: Sequence[str], _types: _Types, _result: DataType) -> str:
+def lower_split(args: Sequence[str], _types: Types, _result: DataType) -> str:
     pattern = _constant_pattern(args[1])
     limit = args[2] if len(args) > 2 else "-1"
 

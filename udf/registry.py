@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from sharkpy.udf.aggregates import AGGREGATES
+from sharkpy.udf.arithmetic_operators import ARITHMETIC, BITS
 from sharkpy.udf.array_functions import ARRAY_FUNCTIONS, ARRAY_ORDER_FUNCTIONS, ARRAY_SET_FUNCTIONS
-from sharkpy.udf.conditions import CONDITIONAL_FUNCTIONS
+from sharkpy.udf.conditions import CONDITIONAL_FUNCTIONS, CONDITIONS, QUANTIFIED_COMPARISONS
 from sharkpy.udf.date_functions import DATE_FUNCTIONS
 from sharkpy.udf.format_functions import CONVERSION_FUNCTIONS, FORMAT_FUNCTIONS
 from sharkpy.udf.function import (
@@ -24,9 +25,8 @@ from sharkpy.udf.json_functions import JSON_FUNCTIONS, TO_JSON_FUNCTIONS
 from sharkpy.udf.map_functions import MAP_FUNCTIONS
 from sharkpy.udf.masking import MASK_FUNCTIONS
 from sharkpy.udf.math_functions import ELEMENTARY_FUNCTIONS, MATH_FUNCTIONS, RANDOM_FUNCTIONS
-from sharkpy.udf.nested_values import STRUCT_FUNCTIONS
-from sharkpy.udf.operators import OPERATORS
-from sharkpy.udf.pattern_functions import REGEXP_FUNCTIONS
+from sharkpy.udf.nested_values import ACCESS, STRUCT_FUNCTIONS
+from sharkpy.udf.pattern_functions import PATTERN_TESTS, REGEXP_FUNCTIONS
 from sharkpy.udf.rounding_functions import ROUNDING_FUNCTIONS
 from sharkpy.udf.sketch_functions import (
     DISTINCT_SKETCH_FUNCTIONS,
@@ -56,7 +56,12 @@ Row = TypeVar("Row", ScalarFunction, AggregateFunction, TableFunction, RelationF
 _SCALARS: dict[str, ScalarFunction] = {
     row.name: row
     for family in (
-        OPERATORS,
+        ARITHMETIC,
+        CONDITIONS,
+        QUANTIFIED_COMPARISONS,
+        PATTERN_TESTS,
+        ACCESS,
+        BITS,
         MATH_FUNCTIONS,
         ELEMENTARY_FUNCTIONS,
         ROUNDING_FUNCTIONS,

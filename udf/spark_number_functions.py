@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sharkpy.udf.arithmetic_operators import ARITHMETIC
 from sharkpy.udf.function import Failure, NullPolicy, ScalarFunction
 from sharkpy.udf.math_functions import double_function
-from sharkpy.udf.operators import OPERATORS
 from sharkpy.udf.signatures import (
     Types,
     comparable,
@@ -28,12 +28,12 @@ from sharkpy.values.types import (
     is_numeric,
 )
 
-_OPERATORS = {row.name: row for row in OPERATORS}
+_ARITHMETIC = {row.name: row for row in ARITHMETIC}
 
 
 def _unless_overflow(name: str, operator: str, *, answer: str) -> ScalarFunction:
     """try_add and similar functions. They are NULL if integers overflow, while ordinary operators wrap."""
-    row = _OPERATORS[name]
+    row = _ARITHMETIC[name]
 
     def lower(args: Sequence[str], types: Types, result: DataType) -> str:
         if result in INTEGER_TYPES:
@@ -55,7 +55,7 @@ def _unless_overflow(name: str, operator: str, *, answer: str) -> ScalarFunction
 
 def _same(name: str, operator: str, *, doc: str, answer: str) -> ScalarFunction:
     """try_divide, try_mod: the operator itself, which is NULL for a division by zero."""
-    row = _OPERATORS[operator]
+    row = _ARITHMETIC[operator]
     return ScalarFunction(
         name,
         row.arguments,

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from sharkpy.udf.function import AggregateFunction, Lowering
 from sharkpy.udf.lower import DISTINCT, OVER, render, render_aggregate
+from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import Types
 from sharkpy.values.types import DataType
 
@@ -137,8 +138,7 @@ def state_aggregate(
         ]
         return render(finish, states, types, dtype)
 
-    return AggregateFunction(
-        name,
+    return Page(usage, doc, f"{example} -> {answer}", name=name).aggregate(
         arguments,
         result,
         complete,
@@ -146,11 +146,7 @@ def state_aggregate(
         state_types,
         merges,
         finish,
-        ignores_distinct,
+        ignores_distinct=ignores_distinct,
         constants=constants,
-        usage=usage,
-        doc=doc,
-        example=example,
-        answer=answer,
         aliases=aliases,
     )

@@ -18,15 +18,14 @@ from sharkpy.udf.function import AggregateFunction
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.moments import MOMENT_AGGREGATES
 from sharkpy.udf.ngrams import NGRAM_AGGREGATES
+from sharkpy.udf.page import Page
 from sharkpy.udf.percentiles import PERCENTILE_AGGREGATES
 from sharkpy.udf.signatures import (
     Types,
     anything,
     integer_or_double,
     numeric,
-    returns,
     same_as,
-    takes,
     with_timestamps,
 )
 from sharkpy.udf.sketch_functions import (
@@ -177,8 +176,7 @@ def _extreme(name: str, *, doc: str, answer: str) -> AggregateFunction:
     def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
         return least_or_greatest(name, args[0], types[0])
 
-    return AggregateFunction(
-        name,
+    return Page(f"{name}(x)", doc, f"{name}(x) -> {answer}").aggregate(
         lambda types: types if len(types) == 1 and not has_map(types[0]) else None,
         same_as(0),
         lower,
@@ -186,50 +184,37 @@ def _extreme(name: str, *, doc: str, answer: str) -> AggregateFunction:
         partial_types=lambda types: types,
         merges=(lower,),
         ignores_distinct=True,
-        usage=f"{name}(x)",
-        doc=doc,
-        example=f"{name}(x)",
-        answer=answer,
     )
 
 
 def _boolean(name: str, function: str, *, doc: str, answer: str, aliases: tuple[str, ...]) -> AggregateFunction:
-    return AggregateFunction(
-        name,
-        takes(BOOLEAN),
-        returns(BOOLEAN),
+    return Page(f"{name}(x)", doc, f"{name}(x > 1) -> {answer}").aggregate(
+        (BOOLEAN,),
+        BOOLEAN,
         f"{function}({{0}}){{over}}",
         partials=(f"{function}({{0}}){{over}}",),
         partial_types=lambda _types: (BOOLEAN,),
         merges=(f"{function}({{0}})",),
         ignores_distinct=True,
-        usage=f"{name}(x)",
-        doc=doc,
-        example=f"{name}(x > 1)",
-        answer=answer,
         aliases=aliases,
     )
 
 
 def _bits(name: str, *, answer: str) -> AggregateFunction:
-    return AggregateFunction(
-        name,
+    return Page(f"{name}(x)", f"{name} of all values", f"{name}(x) -> {answer}").aggregate(
         lambda types: types if len(types) == 1 and types[0] in INTEGER_TYPES else None,
         same_as(0),
         f"{name}({{distinct}}{{0}}){{over}}",
         partials=(f"{name}({{distinct}}{{0}}){{over}}",),
         partial_types=lambda types: types,
         merges=(f"{name}({{0}})",),
-        usage=f"{name}(x)",
-        doc=f"{name} of all values",
-        example=f"{name}(x)",
-        answer=answer,
         is_listed=False,
     )
 
 
-_SUM = AggregateFunction(
-    "sum",
+_SUM = Page(
+    "sum(x)", "sum: BIGINT of integers (wraps), DECIMAL with ten more digits, else DOUBLE", "sum(x) -> 4"
+).aggregate(
     with_timestamps(numeric),
     integer_or_double,
     _sum,
@@ -237,13 +222,8 @@ _SUM = AggregateFunction(
     partial_types=_sum_state,
     merges=("sum({0})",),
     finish=_sum_finish,
-    usage="sum(x)",
-    doc="sum: BIGINT of integers (wraps), DECIMAL with ten more digits, else DOUBLE",
-    example="sum(x)",
-    answer="4",
 )
-_AVERAGE = AggregateFunction(
-    "avg",
+_AVERAGE = Page("avg(x)", "mean: DOUBLE, or DECIMAL with four more digits", "avg(x) -> 2.0").aggregate(
     with_timestamps(numeric),
     _average_type,
     _average,
@@ -251,28 +231,23 @@ _AVERAGE = AggregateFunction(
     partial_types=lambda types: (*_sum_state(types), BIGINT),
     merges=("sum({0})", "CAST(sum({1}) AS BIGINT)"),
     finish=_average_finish,
-    usage="avg(x)",
-    doc="mean: DOUBLE, or DECIMAL with four more digits",
-    example="avg(x)",
-    answer="2.0",
     aliases=("mean", "try_avg"),
 )
 
 
 AGGREGATES = (
-    AggregateFunction(
-        "count",
+    Page(
+        "count(*), count(x, …), count(DISTINCT x, …)",
+        "number of rows, or of rows in which no argument is NULL",
+        "count(x) -> 2",
+    ).aggregate(
         anything(),
-        returns(BIGINT),
+        BIGINT,
         _count,
         partials=(_count,),
         partial_types=lambda _types: (BIGINT,),
         merges=("CAST(sum({0}) AS BIGINT)",),
         finish="coalesce({0}, 0)",
-        usage="count(*), count(x, …), count(DISTINCT x, …)",
-        doc="number of rows, or of rows in which no argument is NULL",
-        example="count(x)",
-        answer="2",
     ),
     with_intervals(replace(_SUM, variant=lambda types: wide_sum(_SUM) if is_wide(types) else None)),
     replace(
@@ -292,72 +267,42 @@ AGGREGATES = (
     COMPUTE_STATS,
     _extreme("min", doc="the least value", answer="1"),
     _extreme("max", doc="the greatest value", answer="3"),
-    AggregateFunction(
-        "approx_count_distinct",
+    Page(
+        "approx_count_distinct(x[, deviation])", "estimated number of distinct values", "approx_count_distinct(x) -> 2"
+    ).aggregate(
         lambda types: types[:1] if 1 <= len(types) <= 2 else None,
-        returns(BIGINT),
+        BIGINT,
         "approx_count_distinct({0}){over}",
         ignores_distinct=True,
-        usage="approx_count_distinct(x[, deviation])",
-        doc="estimated number of distinct values",
-        example="approx_count_distinct(x)",
-        answer="2",
     ),
-    _boolean(
-        "bool_and",
-        "bool_and",
-        doc="whether all are true",
-        answer="false",
-        aliases=("every",),
-    ),
-    _boolean(
-        "bool_or",
-        "bool_or",
-        doc="whether some are true",
-        answer="true",
-        aliases=("any", "some"),
-    ),
+    _boolean("bool_and", "bool_and", doc="whether all are true", answer="false", aliases=("every",)),
+    _boolean("bool_or", "bool_or", doc="whether some are true", answer="true", aliases=("any", "some")),
     _bits("bit_and", answer="1"),
     _bits("bit_or", answer="3"),
     _bits("bit_xor", answer="2"),
-    AggregateFunction(
-        "count_if",
-        takes(BOOLEAN),
-        returns(BIGINT),
+    Page("count_if(condition)", "number of rows for which the argument is true", "count_if(x > 1) -> 1").aggregate(
+        (BOOLEAN,),
+        BIGINT,
         "count({distinct}CASE WHEN {0} THEN 1 END){over}",
         partials=("count({distinct}CASE WHEN {0} THEN 1 END){over}",),
         partial_types=lambda _types: (BIGINT,),
         merges=("CAST(sum({0}) AS BIGINT)",),
         finish="coalesce({0}, 0)",
-        usage="count_if(condition)",
-        doc="number of rows for which the argument is true",
-        example="count_if(x > 1)",
-        answer="1",
     ),
-    AggregateFunction(
-        "median",
-        takes(DOUBLE),
-        returns(DOUBLE),
+    Page("median(x)", "the value in the middle, or the mean of both", "median(x) -> 2.0").aggregate(
+        (DOUBLE,),
+        DOUBLE,
         "median({distinct}{0}){over}",
         partials=("list({distinct}{0}){over}",),
         partial_types=lambda _types: (ArrayType(DOUBLE),),
         merges=("flatten(list({0}))",),
         finish="list_aggregate({0}, 'median')",
-        usage="median(x)",
-        doc="the value in the middle, or the mean of both",
-        example="median(x)",
-        answer="2.0",
     ),
-    AggregateFunction(
-        "mode",
+    Page("mode(x)", "the most frequent value", "mode(x > 0) -> true").aggregate(
         lambda types: types if len(types) == 1 and not has_map(types[0]) else None,
         same_as(0),
         "mode({0}){over}",
         ignores_distinct=True,
-        usage="mode(x)",
-        doc="the most frequent value",
-        example="mode(x > 0)",
-        answer="true",
     ),
     *COLLECTING_AGGREGATES,
     *MOMENT_AGGREGATES,

@@ -13,7 +13,8 @@ from sharkpy.udf import decimals
 from sharkpy.udf.casts import wrap_integer
 from sharkpy.udf.duckdb_sql import duckdb_type, is_nonzero_constant
 from sharkpy.udf.function import Lowering, ScalarFunction
-from sharkpy.udf.signatures import Types, converts, returns, same_as
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, converts, same_as
 from sharkpy.values.common_types import as_decimal, common_type
 from sharkpy.values.types import (
     BIGINT,
@@ -235,112 +236,43 @@ def _negatable(types: Types) -> Types | None:
 
 
 ARITHMETIC = (
-    ScalarFunction(
-        "add",
-        _add_operands,
-        _sum_type,
-        _sum_lowering("+"),
-        usage="a {} b",
-        doc="the sum; also of a time and an interval",
-        example="1 + 2",
-        answer="3",
-        aliases=("+",),
-        is_listed=False,
-        unchecked=_sum_unchecked("+"),
+    Page("a {} b", "the sum; also of a time and an interval", "1 + 2 -> 3", name="add").scalar(
+        _add_operands, _sum_type, _sum_lowering("+"), aliases=("+",), is_listed=False, unchecked=_sum_unchecked("+")
     ),
-    ScalarFunction(
-        "subtract",
+    Page(
+        "a {} b", "the difference; also of a time and an interval, or of two times", "1 - 2 -> -1", name="subtract"
+    ).scalar(
         _subtract_operands,
         _sum_type,
         _sum_lowering("-"),
-        usage="a {} b",
-        doc="the difference; also of a time and an interval, or of two times",
-        example="1 - 2",
-        answer="-1",
         aliases=("-",),
         is_listed=False,
         unchecked=_sum_unchecked("-"),
     ),
-    ScalarFunction(
-        "multiply",
-        common_numbers,
-        _multiply_type,
-        _multiply,
-        usage="a {} b",
-        doc="the product",
-        example="2 * 3",
-        answer="6",
-        aliases=("*",),
-        is_listed=False,
-        unchecked="({0} * {1})",
+    Page("a {} b", "the product", "2 * 3 -> 6", name="multiply").scalar(
+        common_numbers, _multiply_type, _multiply, aliases=("*",), is_listed=False, unchecked="({0} * {1})"
     ),
-    ScalarFunction(
-        "divide",
-        _divide_operands,
-        _divide_type,
-        _divide,
-        usage="a {} b",
-        doc="the quotient, as DOUBLE or DECIMAL; NULL by zero",
-        example="1 / 2",
-        answer="0.5",
-        aliases=("/",),
-        is_listed=False,
+    Page("a {} b", "the quotient, as DOUBLE or DECIMAL; NULL by zero", "1 / 2 -> 0.5", name="divide").scalar(
+        _divide_operands, _divide_type, _divide, aliases=("/",), is_listed=False
     ),
-    ScalarFunction(
-        "decimal_parts",
+    Page(
+        "decimal_parts(decimal)",
+        "the digits before and after the point, by which DECIMALs compare that no common DECIMAL holds",
+        "decimal_parts(1.5).whole -> 1",
+    ).scalar(
         lambda types: types if len(types) == 1 and isinstance(types[0], DecimalType) else None,
         _parts_type,
         _decimal_parts,
-        usage="decimal_parts(decimal)",
-        doc="the digits before and after the point, by which DECIMALs compare that no common DECIMAL holds",
-        example="decimal_parts(1.5).whole",
-        answer="1",
         is_listed=False,
     ),
-    ScalarFunction(
-        "mod",
-        common_numbers,
-        _mod_type,
-        _mod,
-        usage="a % b",
-        doc="the remainder, with the sign of a",
-        example="7 % 3",
-        answer="1",
-        aliases=("%",),
+    Page("a % b", "the remainder, with the sign of a", "7 % 3 -> 1", name="mod").scalar(
+        common_numbers, _mod_type, _mod, aliases=("%",)
     ),
-    ScalarFunction(
-        "div",
-        common_numbers,
-        returns(BIGINT),
-        _div,
-        usage="a DIV b",
-        doc="the integer part of a / b",
-        example="7 DIV 2",
-        answer="3",
+    Page("a DIV b", "the integer part of a / b", "7 DIV 2 -> 3", name="div").scalar(common_numbers, BIGINT, _div),
+    Page("- x", "with the other sign", "-(5) -> -5", name="negate").scalar(
+        _negatable, same_as(0), _negate, aliases=("negative",), is_listed=False, unchecked="(-{0})"
     ),
-    ScalarFunction(
-        "negate",
-        _negatable,
-        same_as(0),
-        _negate,
-        usage="- x",
-        doc="with the other sign",
-        example="-(5)",
-        answer="-5",
-        aliases=("negative",),
-        is_listed=False,
-        unchecked="(-{0})",
-    ),
-    ScalarFunction(
-        "positive",
-        _negatable,
-        same_as(0),
-        "{0}",
-        usage="positive(x)",
-        doc="as it is",
-        example="positive(5)",
-        answer="5",
-    ),
+    Page("positive(x)", "as it is", "positive(5) -> 5").scalar(_negatable, same_as(0), "{0}"),
 )
 
 
@@ -371,67 +303,23 @@ def _shift(name: str, operator: str, *, answer: str) -> ScalarFunction:
             return f"({args[0]} >> {distance})"
         return wrap_integer(f"((CAST({args[0]} AS HUGEINT) & {mask}) >> {distance})", result)
 
-    return ScalarFunction(
-        name,
-        arguments,
-        same_as(0),
-        lower,
-        usage=f"{name}(n, bits)",
-        doc=f"n {operator} bits, in two's complement",
-        example=f"{name}(8, 1)",
-        answer=answer,
-        aliases=(operator,),
+    return Page(f"{name}(n, bits)", f"n {operator} bits, in two's complement", f"{name}(8, 1) -> {answer}").scalar(
+        arguments, same_as(0), lower, aliases=(operator,)
     )
 
 
 BITS = (
-    ScalarFunction(
-        "bit_and",
-        _bits,
-        same_as(0),
-        "({0} & {1})",
-        usage="a {} b",
-        doc="bits that are in both",
-        example="5 & 3",
-        answer="1",
-        aliases=("&",),
-        is_listed=False,
+    Page("a {} b", "bits that are in both", "5 & 3 -> 1", name="bit_and").scalar(
+        _bits, same_as(0), "({0} & {1})", aliases=("&",), is_listed=False
     ),
-    ScalarFunction(
-        "bit_or",
-        _bits,
-        same_as(0),
-        "({0} | {1})",
-        usage="a {} b",
-        doc="bits that are in either",
-        example="5 | 3",
-        answer="7",
-        aliases=("|",),
-        is_listed=False,
+    Page("a {} b", "bits that are in either", "5 | 3 -> 7", name="bit_or").scalar(
+        _bits, same_as(0), "({0} | {1})", aliases=("|",), is_listed=False
     ),
-    ScalarFunction(
-        "bit_xor",
-        _bits,
-        same_as(0),
-        "xor({0}, {1})",
-        usage="a {} b",
-        doc="bits that are in only one of them",
-        example="5 ^ 3",
-        answer="6",
-        aliases=("^",),
-        is_listed=False,
+    Page("a {} b", "bits that are in only one of them", "5 ^ 3 -> 6", name="bit_xor").scalar(
+        _bits, same_as(0), "xor({0}, {1})", aliases=("^",), is_listed=False
     ),
-    ScalarFunction(
-        "bit_not",
-        _one_integer,
-        same_as(0),
-        "(~{0})",
-        usage="{} n",
-        doc="every bit changed",
-        example="~5",
-        answer="-6",
-        aliases=("~",),
-        is_listed=False,
+    Page("{} n", "every bit changed", "~5 -> -6", name="bit_not").scalar(
+        _one_integer, same_as(0), "(~{0})", aliases=("~",), is_listed=False
     ),
     _shift("shiftleft", "<<", answer="16"),
     _shift("shiftright", ">>", answer="4"),

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from sharkpy.base.errors import BindError, did_you_mean
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.duckdb_sql import duckdb_type, quote_string, string_value
-from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, SqlArguments
+from sharkpy.udf.function import Lowering, NullPolicy, SqlArguments
 from sharkpy.udf.ordering import flagged_keys, list_extreme, sorted_list
+from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import (
     Types,
     all_common,
@@ -16,7 +17,6 @@ from sharkpy.udf.signatures import (
     converts,
     element_type,
     kind_of,
-    returns,
     same_as,
 )
 from sharkpy.values.types import (
@@ -86,133 +86,62 @@ def _nested_array(types: Types) -> Types | None:
 
 
 ARRAY_FUNCTIONS = (
-    ScalarFunction(
-        "array",
-        lambda types: all_common()(types) if types else (),
-        _array_type,
-        _array,
-        NullPolicy.CUSTOM,
-        usage="array(x, …)",
-        doc="array of its arguments",
-        example="array(1, 2, 3)",
-        answer="[1,2,3]",
+    Page("array(x, …)", "array of its arguments", "array(1, 2, 3) -> [1,2,3]").scalar(
+        lambda types: all_common()(types) if types else (), _array_type, _array, NullPolicy.CUSTOM
     ),
-    ScalarFunction(
-        "size",
-        _size_arguments,
-        returns(INT),
-        _size,
-        NullPolicy.CUSTOM,
-        usage="size(array), size(map)",
-        doc="number of elements; -1 for NULL",
-        example="size(array(1, 2))",
-        answer="2",
-        aliases=("cardinality",),
+    Page("size(array), size(map)", "number of elements; -1 for NULL", "size(array(1, 2)) -> 2").scalar(
+        _size_arguments, INT, _size, NullPolicy.CUSTOM, aliases=("cardinality",)
     ),
-    ScalarFunction(
-        "array_size",
-        _one_array,
-        returns(INT),
-        "CAST(len({0}) AS INTEGER)",
-        usage="array_size(array)",
-        doc="number of elements; NULL for NULL",
-        example="array_size(array(1, 2))",
-        answer="2",
+    Page("array_size(array)", "number of elements; NULL for NULL", "array_size(array(1, 2)) -> 2").scalar(
+        _one_array, INT, "CAST(len({0}) AS INTEGER)"
     ),
-    ScalarFunction(
-        "array_contains",
+    Page("array_contains(array, x)", "whether an element is equal", "array_contains(array(1, 2), 2) -> true").scalar(
         array_and_element,
-        returns(BOOLEAN),
+        BOOLEAN,
         "CASE WHEN {0} IS NULL THEN false ELSE coalesce(list_contains({0}, {1}), false) END",
         NullPolicy.CUSTOM,
-        usage="array_contains(array, x)",
-        doc="whether an element is equal",
-        example="array_contains(array(1, 2), 2)",
-        answer="true",
     ),
-    ScalarFunction(
-        "array_position",
+    Page(
+        "array_position(array, x)", "position from 1; 0 if it is absent", "array_position(array(3, 2), 2) -> 2"
+    ).scalar(
         array_and_element,
-        returns(INT),
+        INT,
         "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN CAST(coalesce(list_position({0}, {1}), 0) AS INTEGER) END",
         NullPolicy.CUSTOM,
-        usage="array_position(array, x)",
-        doc="position from 1; 0 if it is absent",
-        example="array_position(array(3, 2), 2)",
-        answer="2",
     ),
-    ScalarFunction(
-        "array_remove",
+    Page("array_remove(array, x)", "without elements that are equal", "array_remove(array(1, 2), 2) -> [1]").scalar(
         array_and_element,
         same_as(0),
         "CASE WHEN {1} IS NOT NULL THEN list_filter({0}, lambda element: element IS DISTINCT FROM {1}) END",
-        usage="array_remove(array, x)",
-        doc="without elements that are equal",
-        example="array_remove(array(1, 2), 2)",
-        answer="[1]",
     ),
-    ScalarFunction(
-        "array_append",
-        array_and_element,
-        same_as(0),
-        "CASE WHEN {0} IS NOT NULL THEN list_append({0}, {1}) END",
-        NullPolicy.CUSTOM,
-        usage="array_append(array, x)",
-        doc="with an element more",
-        example="array_append(array(1), 2)",
-        answer="[1,2]",
+    Page("array_append(array, x)", "with an element more", "array_append(array(1), 2) -> [1,2]").scalar(
+        array_and_element, same_as(0), "CASE WHEN {0} IS NOT NULL THEN list_append({0}, {1}) END", NullPolicy.CUSTOM
     ),
-    ScalarFunction(
-        "array_join",
-        kind_of(ArrayType, then=(STRING, STRING), optional=1),
-        returns(STRING),
-        _array_join,
-        usage="array_join(array, delimiter[, text for NULL])",
-        doc="elements as one text",
-        example="array_join(array('a', 'b'), ',')",
-        answer="a,b",
-    ),
-    ScalarFunction(
-        "array_repeat",
+    Page(
+        "array_join(array, delimiter[, text for NULL])",
+        "elements as one text",
+        "array_join(array('a', 'b'), ',') -> a,b",
+    ).scalar(kind_of(ArrayType, then=(STRING, STRING), optional=1), STRING, _array_join),
+    Page("array_repeat(x, n)", "an array of the element, n times", 'array_repeat(\'a\', 2) -> ["a","a"]').scalar(
         lambda types: (types[0], INT) if len(types) == 2 and converts(types[1], INT) else None,
         lambda types: ArrayType(types[0]),
         "list_transform(generate_series(1, {1}), lambda unused: {0})",
         NullPolicy.CUSTOM,
-        usage="array_repeat(x, n)",
-        doc="an array of the element, n times",
-        example="array_repeat('a', 2)",
-        answer='["a","a"]',
     ),
-    ScalarFunction(
-        "slice",
-        kind_of(ArrayType, then=(INT, INT)),
-        same_as(0),
-        _slice,
-        usage="slice(array, start, length)",
-        doc="the elements from a position on, as many as length says",
-        example="slice(array(1, 2, 3), 2, 2)",
-        answer="[2,3]",
+    Page(
+        "slice(array, start, length)",
+        "the elements from a position on, as many as length says",
+        "slice(array(1, 2, 3), 2, 2) -> [2,3]",
+    ).scalar(kind_of(ArrayType, then=(INT, INT)), same_as(0), _slice),
+    Page("array_reverse(array)", "elements backwards", "array_reverse(array(1, 2)) -> [2,1]").scalar(
+        kind_of(ArrayType), same_as(0), "list_reverse({0})"
     ),
-    ScalarFunction(
-        "array_reverse",
-        kind_of(ArrayType),
-        same_as(0),
-        "list_reverse({0})",
-        usage="array_reverse(array)",
-        doc="elements backwards",
-        example="array_reverse(array(1, 2))",
-        answer="[2,1]",
-    ),
-    ScalarFunction(
-        "flatten",
-        _nested_array,
-        _flatten_type,
-        "CASE WHEN len({0}) = list_count({0}) THEN flatten({0}) END",
-        NullPolicy.CUSTOM,
-        usage="flatten(array)",
-        doc="one array of the arrays' elements; NULL if one of them is NULL",
-        example="flatten(array(array(1), array(2)))",
-        answer="[1,2]",
+    Page(
+        "flatten(array)",
+        "one array of the arrays' elements; NULL if one of them is NULL",
+        "flatten(array(array(1), array(2))) -> [1,2]",
+    ).scalar(
+        _nested_array, _flatten_type, "CASE WHEN len({0}) = list_count({0}) THEN flatten({0}) END", NullPolicy.CUSTOM
     ),
 )
 
@@ -267,46 +196,21 @@ def _sort_array_by(args: Sequence[str], types: Types, _result: DataType) -> str:
 
 
 ARRAY_ORDER_FUNCTIONS = (
-    ScalarFunction(
-        "sort_array",
-        kind_of(ArrayType, then=(BOOLEAN,), optional=1),
-        same_as(0),
-        _sort_array,
-        usage="sort_array(array[, ascending])",
-        doc="elements in order; NULL comes first in ascending order",
-        example="sort_array(array(3, 1, 2))",
-        answer="[1,2,3]",
+    Page(
+        "sort_array(array[, ascending])",
+        "elements in order; NULL comes first in ascending order",
+        "sort_array(array(3, 1, 2)) -> [1,2,3]",
+    ).scalar(kind_of(ArrayType, then=(BOOLEAN,), optional=1), same_as(0), _sort_array),
+    Page(
+        "sort_array_by(array of structs, field, …[, 'ASC' | 'DESC'])",
+        "structs in the order of fields; 'ASC' or 'DESC' may follow them",
+        "sort_array_by(array(named_struct('a', 2), named_struct('a', 1)), 'a') -> [{\"a\":1},{\"a\":2}]",
+    ).scalar(_sort_array_by_arguments, same_as(0), _sort_array_by, literal_result=_sort_array_by_type),
+    Page("array_max(array)", "greatest element", "array_max(array(1, 3)) -> 3").scalar(
+        kind_of(ArrayType), lambda t: element_type(t[0]), _list_extreme("max")
     ),
-    ScalarFunction(
-        "sort_array_by",
-        _sort_array_by_arguments,
-        same_as(0),
-        _sort_array_by,
-        usage="sort_array_by(array of structs, field, …[, 'ASC' | 'DESC'])",
-        doc="structs in the order of fields; 'ASC' or 'DESC' may follow them",
-        example="sort_array_by(array(named_struct('a', 2), named_struct('a', 1)), 'a')",
-        answer='[{"a":1},{"a":2}]',
-        literal_result=_sort_array_by_type,
-    ),
-    ScalarFunction(
-        "array_max",
-        kind_of(ArrayType),
-        lambda t: element_type(t[0]),
-        _list_extreme("max"),
-        usage="array_max(array)",
-        doc="greatest element",
-        example="array_max(array(1, 3))",
-        answer="3",
-    ),
-    ScalarFunction(
-        "array_min",
-        kind_of(ArrayType),
-        lambda t: element_type(t[0]),
-        _list_extreme("min"),
-        usage="array_min(array)",
-        doc="least element",
-        example="array_min(array(1, 3))",
-        answer="1",
+    Page("array_min(array)", "least element", "array_min(array(1, 3)) -> 1").scalar(
+        kind_of(ArrayType), lambda t: element_type(t[0]), _list_extreme("min")
     ),
 )
 
@@ -333,54 +237,19 @@ def _two_arrays(types: Types) -> Types | None:
 
 
 ARRAY_SET_FUNCTIONS = (
-    ScalarFunction(
-        "array_distinct",
-        kind_of(ArrayType),
-        same_as(0),
-        _computed_once("shark_array_distinct"),
-        usage="array_distinct(array)",
-        doc="elements once each, in order",
-        example="array_distinct(array(1, 2, 1))",
-        answer="[1,2]",
+    Page("array_distinct(array)", "elements once each, in order", "array_distinct(array(1, 2, 1)) -> [1,2]").scalar(
+        kind_of(ArrayType), same_as(0), _computed_once("shark_array_distinct")
     ),
-    ScalarFunction(
-        "array_union",
-        _two_arrays,
-        same_as(0),
-        _array_union,
-        usage="array_union(a, b)",
-        doc="elements of either, once each",
-        example="array_union(array(1, 2), array(2, 3))",
-        answer="[1,2,3]",
-    ),
-    ScalarFunction(
-        "array_intersect",
-        _two_arrays,
-        same_as(0),
-        _computed_once("shark_array_intersect"),
-        usage="array_intersect(a, b)",
-        doc="elements of both, once each",
-        example="array_intersect(array(1, 2), array(2, 3))",
-        answer="[2]",
-    ),
-    ScalarFunction(
-        "array_except",
-        _two_arrays,
-        same_as(0),
-        _computed_once("shark_array_except"),
-        usage="array_except(a, b)",
-        doc="elements of the first only, once each",
-        example="array_except(array(1, 2), array(2, 3))",
-        answer="[1]",
-    ),
-    ScalarFunction(
-        "arrays_overlap",
-        _two_arrays,
-        returns(BOOLEAN),
-        "list_has_any({0}, {1})",
-        usage="arrays_overlap(a, b)",
-        doc="whether they share an element",
-        example="arrays_overlap(array(1, 2), array(2, 3))",
-        answer="true",
-    ),
+    Page(
+        "array_union(a, b)", "elements of either, once each", "array_union(array(1, 2), array(2, 3)) -> [1,2,3]"
+    ).scalar(_two_arrays, same_as(0), _array_union),
+    Page(
+        "array_intersect(a, b)", "elements of both, once each", "array_intersect(array(1, 2), array(2, 3)) -> [2]"
+    ).scalar(_two_arrays, same_as(0), _computed_once("shark_array_intersect")),
+    Page(
+        "array_except(a, b)", "elements of the first only, once each", "array_except(array(1, 2), array(2, 3)) -> [1]"
+    ).scalar(_two_arrays, same_as(0), _computed_once("shark_array_except")),
+    Page(
+        "arrays_overlap(a, b)", "whether they share an element", "arrays_overlap(array(1, 2), array(2, 3)) -> true"
+    ).scalar(_two_arrays, BOOLEAN, "list_has_any({0}, {1})"),
 )

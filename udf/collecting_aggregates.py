@@ -9,7 +9,8 @@ from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.function import AggregateFunction, Answer, Lowering, Varying
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.ordering import key_and_value, order_key, value_of_pair
-from sharkpy.udf.signatures import Types, anything, returns, same_as, takes
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, anything, same_as, takes
 from sharkpy.values.types import (
     BOOLEAN,
     STRING,
@@ -40,15 +41,8 @@ def _position(name: str, function: str, *, doc: str, answer: Answer) -> Aggregat
             return f"any_value({args[0]}){OVER}"
         return f"{function}({args[0]}){OVER}"
 
-    return AggregateFunction(
-        name,
-        lambda types: types if len(types) == 1 or (len(types) == 2 and types[1] == BOOLEAN) else None,
-        same_as(0),
-        lower,
-        usage=f"{name}(x)",
-        doc=doc,
-        example=f"{name}(x)",
-        answer=answer,
+    return Page(f"{name}(x)", doc, f"{name}(x)", answer=answer).aggregate(
+        lambda types: types if len(types) == 1 or (len(types) == 2 and types[1] == BOOLEAN) else None, same_as(0), lower
     )
 
 
@@ -78,8 +72,9 @@ def _by(name: str, extreme: str, *, answer: str) -> AggregateFunction:
     def second(args: Sequence[str], types: Types, _result: DataType) -> str:
         return least_or_greatest(extreme, args[1], types[1])
 
-    return AggregateFunction(
-        name,
+    return Page(
+        f"{name}(x, y)", f"the first argument of the row with the {extreme}imal second one", f"{name}(x, y) -> {answer}"
+    ).aggregate(
         anything(2, 2),
         same_as(0),
         first,
@@ -87,10 +82,6 @@ def _by(name: str, extreme: str, *, answer: str) -> AggregateFunction:
         partial_types=lambda types: types,
         merges=(first, second),
         ignores_distinct=True,
-        usage=f"{name}(x, y)",
-        doc=f"the first argument of the row with the {extreme}imal second one",
-        example=f"{name}(x, y)",
-        answer=answer,
     )
 
 
@@ -108,16 +99,11 @@ def _joined(
         texts = takes(STRING, STRING, optional=1)(types[:2])
         return None if texts is None else (*texts, *types[2:])
 
-    return AggregateFunction(
-        name,
+    return Page(usage, doc, f"{name}('a', ',') -> {answer}", name=name).aggregate(
         arguments if order else takes(STRING, STRING, optional=1),
-        returns(STRING),
+        STRING,
         lower,
         constants=((1, lambda _value: None),),
-        usage=usage,
-        doc=doc,
-        example=f"{name}('a', ',')",
-        answer=answer,
         aliases=aliases,
         is_listed=is_listed,
     )
@@ -127,22 +113,16 @@ _ARRAY_STATE: Callable[[Types], Sequence[DataType]] = lambda types: (ArrayType(t
 
 
 COLLECTING_AGGREGATES = (
-    AggregateFunction(
-        "collect_list",
+    Page("collect_list(x)", "array of the values", "sort_array(collect_list(x)) -> [1,3]").aggregate(
         anything(1, 1),
         _element,
         _collect(_list_of),
         partials=(_collect(_list_of),),
         partial_types=_ARRAY_STATE,
         merges=("flatten(list({0}))",),
-        usage="collect_list(x)",
-        doc="array of the values",
-        example="sort_array(collect_list(x))",
-        answer="[1,3]",
         aliases=("array_agg",),
     ),
-    AggregateFunction(
-        "collect_set",
+    Page("collect_set(x)", "array of the distinct values", "sort_array(collect_set(x)) -> [1,3]").aggregate(
         anything(1, 1),
         _element,
         _collect(_set_of),
@@ -150,23 +130,9 @@ COLLECTING_AGGREGATES = (
         partial_types=_ARRAY_STATE,
         merges=("list_distinct(flatten(list({0})))",),
         ignores_distinct=True,
-        usage="collect_set(x)",
-        doc="array of the distinct values",
-        example="sort_array(collect_set(x))",
-        answer="[1,3]",
     ),
-    _position(
-        "first",
-        "first",
-        doc="the value of the first row",
-        answer=Varying("1", "1|3"),
-    ),
-    _position(
-        "last",
-        "last",
-        doc="the value of the last row",
-        answer=Varying("3", "1|3"),
-    ),
+    _position("first", "first", doc="the value of the first row", answer=Varying("1", "1|3")),
+    _position("last", "last", doc="the value of the last row", answer=Varying("3", "1|3")),
     replace(
         _position(
             "any_value",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.function import AggregateFunction, Lowering
 from sharkpy.udf.lower import OVER, render
+from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import Types
 from sharkpy.udf.sketch_functions import distinct_sketch_state
 from sharkpy.values.types import (
@@ -127,15 +128,8 @@ def _variant(types: Types) -> AggregateFunction:
     )
 
 
-COMPUTE_STATS = AggregateFunction(
-    "compute_stats",
-    _arguments,
-    _result,
-    "NULL",
-    ignores_distinct=True,
-    usage="compute_stats(x[, sketch[, bits]])",
-    doc="statistics of a column: extremes or lengths, NULLs, distinct values and their HyperLogLog sketch",
-    example="compute_stats(x, 'hll').numdistinctvalues",
-    answer="2",
-    variant=_variant,
-)
+COMPUTE_STATS = Page(
+    "compute_stats(x[, sketch[, bits]])",
+    "statistics of a column: extremes or lengths, NULLs, distinct values and their HyperLogLog sketch",
+    "compute_stats(x, 'hll').numdistinctvalues -> 2",
+).aggregate(_arguments, _result, "NULL", ignores_distinct=True, variant=_variant)

@@ -7,39 +7,23 @@ from collections.abc import Sequence
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.duckdb_sql import string_value
 from sharkpy.udf.function import Failure, Lowering, NullPolicy, ScalarFunction
-from sharkpy.udf.signatures import Types, all_common, anything, comparable, converts, returns, same_as, takes
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, all_common, anything, comparable, converts, same_as, takes
 from sharkpy.values.common_types import common_type, comparison_type
 from sharkpy.values.types import BIGINT, BINARY, BOOLEAN, INT, NULL, STRING, DataType, StructType
 
 
 def _comparison(name: str, *signs: str, doc: str, example: str) -> ScalarFunction:
     """A comparison, by the first of the signs in DuckDB. Its example is true."""
-    return ScalarFunction(
-        name,
-        comparable(2, 2),
-        returns(BOOLEAN),
-        f"({{0}} {signs[0]} {{1}})",
-        usage="a {} b",
-        doc=doc,
-        example=example,
-        answer="true",
-        aliases=signs,
-        is_listed=False,
+    return Page("a {} b", doc, f"{example} -> true", name=name).scalar(
+        comparable(2, 2), BOOLEAN, f"({{0}} {signs[0]} {{1}})", aliases=signs, is_listed=False
     )
 
 
 def _connective(name: str, *, doc: str, answer: str) -> ScalarFunction:
     word = name.upper()
-    return ScalarFunction(
-        name,
-        takes(BOOLEAN, BOOLEAN, repeat=True),
-        returns(BOOLEAN),
-        _infix(word),
-        NullPolicy.CUSTOM,
-        usage=f"a {word} b",
-        doc=doc,
-        example=f"true {word} false",
-        answer=answer,
+    return Page(f"a {word} b", doc, f"true {word} false -> {answer}", name=name).scalar(
+        takes(BOOLEAN, BOOLEAN, repeat=True), BOOLEAN, _infix(word), NullPolicy.CUSTOM
     )
 
 
@@ -70,90 +54,57 @@ CONDITIONS = (
     _comparison("le", "<=", doc="whether a is at most b", example="1 <= 2"),
     _comparison("gt", ">", doc="whether a is greater than b", example="2 > 1"),
     _comparison("ge", ">=", doc="whether a is at least b", example="2 >= 1"),
-    ScalarFunction(
-        "eq_null_safe",
+    Page("a {} b", "whether a equals b; NULL equals only NULL", "NULL <=> NULL -> true", name="eq_null_safe").scalar(
         comparable(2, 2),
-        returns(BOOLEAN),
+        BOOLEAN,
         "({0} IS NOT DISTINCT FROM {1})",
         NullPolicy.CUSTOM,
-        usage="a {} b",
-        doc="whether a equals b; NULL equals only NULL",
-        example="NULL <=> NULL",
-        answer="true",
         aliases=("<=>",),
         is_listed=False,
     ),
     _connective("and", doc="true if both are true", answer="false"),
     _connective("or", doc="true if at least one of them is true", answer="true"),
-    ScalarFunction(
-        "not",
-        takes(BOOLEAN),
-        returns(BOOLEAN),
-        "(NOT {0})",
-        usage="{} x",
-        doc="false for true and true for false",
-        example="NOT true",
-        answer="false",
-        aliases=("!",),
+    Page("{} x", "false for true and true for false", "NOT true -> false", name="not").scalar(
+        (BOOLEAN,), BOOLEAN, "(NOT {0})", aliases=("!",)
     ),
-    ScalarFunction(
-        "in",
+    Page("x [NOT] IN (a, …)", "whether a value equals one of several", "2 IN (1, 2) -> true", name="in").scalar(
         comparable(2),
-        returns(BOOLEAN),
+        BOOLEAN,
         lambda args, _types, _result: f"({args[0]} IN ({', '.join(args[1:])}))",
         NullPolicy.CUSTOM,
-        usage="x [NOT] IN (a, …)",
-        doc="whether a value equals one of several",
-        example="2 IN (1, 2)",
-        answer="true",
     ),
-    ScalarFunction(
-        "between",
-        comparable(3, 3),
-        returns(BOOLEAN),
-        "({0} BETWEEN {1} AND {2})",
-        NullPolicy.CUSTOM,
-        usage="x [NOT] BETWEEN low AND high",
-        doc="whether a value is at least low and at most high",
-        example="2 BETWEEN 1 AND 3",
-        answer="true",
-    ),
-    ScalarFunction(
-        "is_null",
+    Page(
+        "x [NOT] BETWEEN low AND high",
+        "whether a value is at least low and at most high",
+        "2 BETWEEN 1 AND 3 -> true",
+        name="between",
+    ).scalar(comparable(3, 3), BOOLEAN, "({0} BETWEEN {1} AND {2})", NullPolicy.CUSTOM),
+    Page("x IS NULL", "whether a is NULL", "1 IS NULL -> false", name="is_null").scalar(
         lambda types: types if len(types) == 1 else None,
-        returns(BOOLEAN),
+        BOOLEAN,
         "({0} IS NULL)",
         NullPolicy.CUSTOM,
-        usage="x IS NULL",
-        doc="whether a is NULL",
-        example="1 IS NULL",
-        answer="false",
         aliases=("isnull",),
         is_listed=False,
     ),
-    ScalarFunction(
-        "is_not_null",
+    Page("x IS NOT NULL", "whether a is not NULL", "1 IS NOT NULL -> true", name="is_not_null").scalar(
         lambda types: types if len(types) == 1 else None,
-        returns(BOOLEAN),
+        BOOLEAN,
         "({0} IS NOT NULL)",
         NullPolicy.CUSTOM,
-        usage="x IS NOT NULL",
-        doc="whether a is not NULL",
-        example="1 IS NOT NULL",
-        answer="true",
         aliases=("isnotnull",),
         is_listed=False,
     ),
-    ScalarFunction(
-        "case_when",
+    Page(
+        "CASE [x] WHEN a THEN b … [ELSE c] END",
+        "the value of the first condition that is true, or that equals x",
+        "CASE WHEN 1 = 1 THEN 'a' ELSE 'b' END -> a",
+        name="case_when",
+    ).scalar(
         _case_when_arguments,
         lambda types: types[-1],
         _case_when,
         NullPolicy.CUSTOM,
-        usage="CASE [x] WHEN a THEN b … [ELSE c] END",
-        doc="the value of the first condition that is true, or that equals x",
-        example="CASE WHEN 1 = 1 THEN 'a' ELSE 'b' END",
-        answer="a",
         aliases=("case", "when"),
         is_listed=False,
     ),
@@ -184,18 +135,11 @@ def _lower_any(is_true: str) -> Lowering:
 
 
 def _comparison_with_any(name: str, sign: str, is_true: str) -> ScalarFunction:
-    return ScalarFunction(
-        f"{name}_any",
-        _value_and_facts,
-        returns(BOOLEAN),
-        _lower_any(is_true),
-        NullPolicy.CUSTOM,
-        usage=f"{name}_any(x, facts)",
-        doc=f"whether x {sign} some row of a query that has the facts",
-        example=f"{name}_any(2, named_struct('num_rows', 3L, 'num_values', 2L, 'least', 1, 'greatest', 3))",
-        answer="true",
-        is_listed=False,
-    )
+    return Page(
+        f"{name}_any(x, facts)",
+        f"whether x {sign} some row of a query that has the facts",
+        f"{name}_any(2, named_struct('num_rows', 3L, 'num_values', 2L, 'least', 1, 'greatest', 3)) -> true",
+    ).scalar(_value_and_facts, BOOLEAN, _lower_any(is_true), NullPolicy.CUSTOM, is_listed=False)
 
 
 QUANTIFIED_COMPARISONS = (
@@ -270,18 +214,8 @@ def _decode(args: Sequence[str], _types: Types, _result: DataType) -> str:
 def _truth(words: str, *, answer: str) -> ScalarFunction:
     """IS TRUE and similar tests. Queries may also call them by their words joined by underscores."""
     name = words.lower().replace(" ", "_")
-    return ScalarFunction(
-        name,
-        takes(BOOLEAN),
-        returns(BOOLEAN),
-        f"({{0}} {words})",
-        NullPolicy.CUSTOM,
-        usage=f"x {words}",
-        doc=f"a {words}",
-        example=f"true {words}",
-        answer=answer,
-        aliases=(name.replace("_", ""),),
-        is_listed=False,
+    return Page(f"x {words}", f"a {words}", f"true {words} -> {answer}", name=name).scalar(
+        (BOOLEAN,), BOOLEAN, f"({{0}} {words})", NullPolicy.CUSTOM, aliases=(name.replace("_", ""),), is_listed=False
     )
 
 
@@ -291,144 +225,76 @@ def _enforce(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 CONDITIONAL_FUNCTIONS = (
-    ScalarFunction(
-        "if",
-        _if_arguments,
-        same_as(1),
-        "CASE WHEN {0} THEN {1} ELSE {2} END",
-        NullPolicy.CUSTOM,
-        usage="if(condition, x, y)",
-        doc="the second argument if the first is true, else the third",
-        example="if(1 = 1, 'a', 'b')",
-        answer="a",
+    Page(
+        "if(condition, x, y)", "the second argument if the first is true, else the third", "if(1 = 1, 'a', 'b') -> a"
+    ).scalar(_if_arguments, same_as(1), "CASE WHEN {0} THEN {1} ELSE {2} END", NullPolicy.CUSTOM),
+    Page("coalesce(x, …)", "the first argument that is not NULL", "coalesce(NULL, 2, 3) -> 2").scalar(
+        all_common(1), same_as(0), "coalesce({args})", NullPolicy.CUSTOM
     ),
-    ScalarFunction(
-        "coalesce",
-        all_common(1),
-        same_as(0),
-        "coalesce({args})",
-        NullPolicy.CUSTOM,
-        usage="coalesce(x, …)",
-        doc="the first argument that is not NULL",
-        example="coalesce(NULL, 2, 3)",
-        answer="2",
+    Page("nvl(x, default)", "the first argument, or the second if the first is NULL", "nvl(NULL, 'x') -> x").scalar(
+        all_common(2, 2), same_as(0), "coalesce({0}, {1})", NullPolicy.CUSTOM, aliases=("ifnull",)
     ),
-    ScalarFunction(
-        "nvl",
-        all_common(2, 2),
-        same_as(0),
-        "coalesce({0}, {1})",
-        NullPolicy.CUSTOM,
-        usage="nvl(x, default)",
-        doc="the first argument, or the second if the first is NULL",
-        example="nvl(NULL, 'x')",
-        answer="x",
-        aliases=("ifnull",),
+    Page(
+        "nvl2(x, y, z)", "the second argument if the first is not NULL, else the third", "nvl2(NULL, 1, 2) -> 2"
+    ).scalar(_nvl2_arguments, same_as(1), "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END", NullPolicy.CUSTOM),
+    Page("nullif(a, b)", "NULL if both are equal, else the first", "nullif(1, 2) -> 1").scalar(
+        _nullif_arguments, same_as(0), _nullif, NullPolicy.CUSTOM
     ),
-    ScalarFunction(
-        "nvl2",
-        _nvl2_arguments,
-        same_as(1),
-        "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END",
-        NullPolicy.CUSTOM,
-        usage="nvl2(x, y, z)",
-        doc="the second argument if the first is not NULL, else the third",
-        example="nvl2(NULL, 1, 2)",
-        answer="2",
-    ),
-    ScalarFunction(
-        "nullif",
-        _nullif_arguments,
-        same_as(0),
-        _nullif,
-        NullPolicy.CUSTOM,
-        usage="nullif(a, b)",
-        doc="NULL if both are equal, else the first",
-        example="nullif(1, 2)",
-        answer="1",
-    ),
-    ScalarFunction(
-        "decode",
-        _decode_arguments,
-        lambda types: types[2] if len(types) > 2 else STRING,
-        _decode,
-        NullPolicy.CUSTOM,
-        usage="decode(data, charset), decode(x, search, result, …[, default])",
-        doc="text of bytes in a character set; or the result that follows the first equal search "
-        "value, else the default",
-        example="decode(2, 1, 'a', 2, 'b', 'c')",
-        answer="b",
-    ),
-    ScalarFunction(
-        "assert_true",
+    Page(
+        "decode(data, charset), decode(x, search, result, …[, default])",
+        "text of bytes in a character set; or the result that follows the first equal search value, else the default",
+        "decode(2, 1, 'a', 2, 'b', 'c') -> b",
+    ).scalar(_decode_arguments, lambda types: types[2] if len(types) > 2 else STRING, _decode, NullPolicy.CUSTOM),
+    Page("assert_true(condition)", "an error unless true", "assert_true(1 = 1) -> NULL").scalar(
         lambda types: types if len(types) == 1 and types[0] == BOOLEAN else None,
-        returns(NULL),
+        NULL,
         "CASE WHEN {0} THEN NULL ELSE error('assert_true(): assertion failed') END",
         NullPolicy.CUSTOM,
         is_deterministic=False,
-        usage="assert_true(condition)",
-        doc="an error unless true",
-        example="assert_true(1 = 1)",
-        answer="NULL",
     ),
-    ScalarFunction(
-        "enforce_constraint",
-        takes(BOOLEAN, STRING, optional=1),
-        returns(BOOLEAN),
-        _enforce,
-        NullPolicy.CUSTOM,
-        is_deterministic=False,
-        usage="enforce_constraint(condition[, message])",
-        doc="true, or an error: what INSERT asks of a row",
-        example="enforce_constraint(1 = 1)",
-        answer="true",
+    Page(
+        "enforce_constraint(condition[, message])",
+        "true, or an error: what INSERT asks of a row",
+        "enforce_constraint(1 = 1) -> true",
+    ).scalar(takes(BOOLEAN, STRING, optional=1), BOOLEAN, _enforce, NullPolicy.CUSTOM, is_deterministic=False),
+    Page(
+        "require(condition, message)",
+        "true, or an error with this message; the same each time, so that rows can be computed again",
+        "require(1 = 1, 'odd numbers') -> true",
+    ).scalar(
+        (BOOLEAN, STRING), BOOLEAN, "CASE WHEN {0} THEN TRUE ELSE error(coalesce({1}, 'NULL')) END", NullPolicy.CUSTOM
     ),
-    ScalarFunction(
-        "require",
-        takes(BOOLEAN, STRING),
-        returns(BOOLEAN),
-        "CASE WHEN {0} THEN TRUE ELSE error(coalesce({1}, 'NULL')) END",
-        NullPolicy.CUSTOM,
-        usage="require(condition, message)",
-        doc="true, or an error with this message; the same each time, so that rows can be computed again",
-        example="require(1 = 1, 'odd numbers')",
-        answer="true",
-    ),
-    ScalarFunction(
-        "assert_true_oom",
+    Page(
+        "assert_true_oom(condition)",
+        "an error unless true, as of memory that is short",
+        "assert_true_oom(1 = 1) -> NULL",
+    ).scalar(
         lambda types: types if len(types) == 1 and types[0] == BOOLEAN else None,
-        returns(NULL),
+        NULL,
         "CASE WHEN {0} THEN NULL ELSE error('assert_true_oom(): assertion failed') END",
         NullPolicy.CUSTOM,
         is_deterministic=False,
-        usage="assert_true_oom(condition)",
-        doc="an error unless true, as of memory that is short",
-        example="assert_true_oom(1 = 1)",
-        answer="NULL",
     ),
-    ScalarFunction(
-        "sq_count_check",
-        takes(BIGINT),
-        returns(BOOLEAN),
+    Page(
+        "sq_count_check(n)", "true, or an error for more than one row of a scalar subquery", "sq_count_check(1) -> true"
+    ).scalar(
+        (BIGINT,),
+        BOOLEAN,
         "CASE WHEN {0} > 1 THEN error('a scalar subquery has more than one row') ELSE true END",
         NullPolicy.CUSTOM,
         is_deterministic=False,
-        usage="sq_count_check(n)",
-        doc="true, or an error for more than one row of a scalar subquery",
-        example="sq_count_check(1)",
-        answer="true",
     ),
-    ScalarFunction(
-        "cardinality_violation",
+    Page(
+        "cardinality_violation(x, …)",
+        "an error: MERGE raises it if rows match more than once",
+        "cardinality_violation(1)",
+        answer=Failure("several rows of the source match one row of the target"),
+    ).scalar(
         anything(),
-        returns(INT),
+        INT,
         "CAST(error('several rows of the source match one row of the target') AS INTEGER)",
         NullPolicy.CUSTOM,
         is_deterministic=False,
-        usage="cardinality_violation(x, …)",
-        doc="an error: MERGE raises it if rows match more than once",
-        example="cardinality_violation(1)",
-        answer=Failure("several rows of the source match one row of the target"),
     ),
     _truth("IS TRUE", answer="true"),
     _truth("IS FALSE", answer="false"),

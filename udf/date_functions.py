@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from sharkpy.base.time_zone import time_zone
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.duckdb_sql import quote_string, string_value
-from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, Varying
+from sharkpy.udf.function import Lowering, NullPolicy, Varying
 from sharkpy.udf.java_datetime import formatted_sql
-from sharkpy.udf.signatures import Types, converts, exact, first_of, returns, takes
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, converts, exact, first_of, takes
 from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
@@ -164,230 +165,111 @@ _TODAY = "CAST(CAST(current_timestamp AS TIMESTAMP) AS DATE)"
 
 
 DATE_FUNCTIONS = (
-    ScalarFunction(
-        "to_date",
-        _to_date_arguments,
-        returns(DATE),
-        _to_date,
-        usage="to_date(x[, pattern])",
-        doc="the date of a string or timestamp",
-        example="to_date('2009-07-30 04:17:52')",
-        answer="2009-07-30",
-        aliases=("date", "try_to_date"),
-    ),
-    ScalarFunction(
-        "to_timestamp",
+    Page(
+        "to_date(x[, pattern])", "the date of a string or timestamp", "to_date('2009-07-30 04:17:52') -> 2009-07-30"
+    ).scalar(_to_date_arguments, DATE, _to_date, aliases=("date", "try_to_date")),
+    Page(
+        "to_timestamp(x[, pattern])",
+        "timestamp of a string, with a Java pattern, or of seconds since 1970",
+        "to_timestamp('2016-12-31', 'yyyy-MM-dd') -> 2016-12-31 00:00:00",
+    ).scalar(
         first_of(exact(STRING), takes(TIMESTAMP), takes(BIGINT), takes(STRING, STRING)),
-        returns(TIMESTAMP),
+        TIMESTAMP,
         _to_timestamp,
-        usage="to_timestamp(x[, pattern])",
-        doc="timestamp of a string, with a Java pattern, or of seconds since 1970",
-        example="to_timestamp('2016-12-31', 'yyyy-MM-dd')",
-        answer="2016-12-31 00:00:00",
         aliases=("to_timestamp_ltz", "to_timestamp_ntz", "try_to_timestamp"),
     ),
-    ScalarFunction(
-        "zoned_moment",
+    Page(
+        "zoned_moment(str)",
+        "the time in UTC of a text that ends with a zone; NULL without one",
+        "zoned_moment('2024-02-03T04:05:06+02:00') -> 2024-02-03 02:05:06",
+    ).scalar(
         exact(STRING),
-        returns(TIMESTAMP),
+        TIMESTAMP,
         lambda args, _types, _result: _zoned_moment(args[0]),
         NullPolicy.CUSTOM,
-        usage="zoned_moment(str)",
-        doc="the time in UTC of a text that ends with a zone; NULL without one",
-        example="zoned_moment('2024-02-03T04:05:06+02:00')",
-        answer="2024-02-03 02:05:06",
         is_listed=False,
     ),
-    ScalarFunction(
-        "parsed_moment",
-        takes(STRING, STRING, STRING),
-        returns(TIMESTAMP),
-        "shark_parse_moment({0}, {1}, {2})",
-        usage="parsed_moment(str, pattern, zone)",
-        doc="the time in UTC of a text in a Java pattern, on a zone's clock if the text has no zone",
-        example="parsed_moment('2024-02-03 04:05', 'yyyy-MM-dd HH:mm', 'Europe/Berlin')",
-        answer="2024-02-03 03:05:00",
-        is_listed=False,
+    Page(
+        "parsed_moment(str, pattern, zone)",
+        "the time in UTC of a text in a Java pattern, on a zone's clock if the text has no zone",
+        "parsed_moment('2024-02-03 04:05', 'yyyy-MM-dd HH:mm', 'Europe/Berlin') -> 2024-02-03 03:05:00",
+    ).scalar((STRING, STRING, STRING), TIMESTAMP, "shark_parse_moment({0}, {1}, {2})", is_listed=False),
+    Page(
+        "moment_text(time in UTC, pattern, zone)",
+        "a time in UTC as text in a Java pattern, on a zone's clock",
+        "moment_text('2024-07-01 12:00:00', 'HH:mm z', 'America/New_York') -> 08:00 EDT",
+    ).scalar((TIMESTAMP, STRING, STRING), STRING, "shark_format_moment({0}, {1}, {2})", is_listed=False),
+    Page(
+        "datediff(end, start)", "days from the second to the first", "datediff('2009-07-31', '2009-07-30') -> 1"
+    ).scalar((DATE, DATE), INT, "CAST({0} - {1} AS INTEGER)", aliases=("date_diff",)),
+    Page("date_add(date, days)", "days later", "date_add('2016-07-30', 1) -> 2016-07-31").scalar(
+        (DATE, INT), DATE, _shift("+"), aliases=("dateadd",)
     ),
-    ScalarFunction(
-        "moment_text",
-        takes(TIMESTAMP, STRING, STRING),
-        returns(STRING),
-        "shark_format_moment({0}, {1}, {2})",
-        usage="moment_text(time in UTC, pattern, zone)",
-        doc="a time in UTC as text in a Java pattern, on a zone's clock",
-        example="moment_text('2024-07-01 12:00:00', 'HH:mm z', 'America/New_York')",
-        answer="08:00 EDT",
-        is_listed=False,
+    Page("date_sub(date, days)", "days earlier", "date_sub('2016-07-30', 1) -> 2016-07-29").scalar(
+        (DATE, INT), DATE, _shift("-")
     ),
-    ScalarFunction(
-        "datediff",
-        takes(DATE, DATE),
-        returns(INT),
-        "CAST({0} - {1} AS INTEGER)",
-        usage="datediff(end, start)",
-        doc="days from the second to the first",
-        example="datediff('2009-07-31', '2009-07-30')",
-        answer="1",
-        aliases=("date_diff",),
+    Page(
+        "add_months(date, months[, pattern])",
+        "months later; the last day of a month stays the last day",
+        "add_months('2016-08-31', 1) -> 2016-09-30",
+    ).scalar(_add_months_arguments, lambda types: STRING if len(types) == 3 else DATE, _add_months),
+    Page(
+        "months_between(end, start[, rounded])",
+        "months from the second to the first, with a fraction of 31 days",
+        "months_between('1997-02-28 10:30:00', '1996-10-30') -> 3.94959677",
+    ).scalar(takes(TIMESTAMP, TIMESTAMP, BOOLEAN, optional=1), DOUBLE, _months_between),
+    Page("last_day(date)", "last day of its month", "last_day('2009-01-12') -> 2009-01-31").scalar(
+        (DATE,), DATE, "last_day({0})"
     ),
-    ScalarFunction(
-        "date_add",
-        takes(DATE, INT),
-        returns(DATE),
-        _shift("+"),
-        usage="date_add(date, days)",
-        doc="days later",
-        example="date_add('2016-07-30', 1)",
-        answer="2016-07-31",
-        aliases=("dateadd",),
+    Page(
+        "next_day(date, day of the week)", "the next such day of the week", "next_day('2015-01-14', 'TU') -> 2015-01-20"
+    ).scalar((DATE, STRING), DATE, "shark_next_day({0}, {1})"),
+    Page("date_format(time, pattern)", "text in a Java pattern", "date_format('2016-04-08', 'y') -> 2016").scalar(
+        (TIMESTAMP, STRING), STRING, date_format
     ),
-    ScalarFunction(
-        "date_sub",
-        takes(DATE, INT),
-        returns(DATE),
-        _shift("-"),
-        usage="date_sub(date, days)",
-        doc="days earlier",
-        example="date_sub('2016-07-30', 1)",
-        answer="2016-07-29",
+    Page(
+        "from_unixtime(seconds[, pattern])",
+        "text of seconds since 1970",
+        "from_unixtime(0, 'yyyy-MM-dd HH:mm:ss') -> 1970-01-01 00:00:00",
+    ).scalar(takes(BIGINT, STRING, optional=1), STRING, _from_unixtime),
+    Page(
+        "unix_timestamp([x[, pattern]])",
+        "seconds since 1970 of a time or text",
+        "unix_timestamp('2016-04-08', 'yyyy-MM-dd') -> 1460073600",
+    ).scalar(_unix_timestamp_arguments, BIGINT, _unix_timestamp, NullPolicy.CUSTOM, aliases=("to_unix_timestamp",)),
+    Page(
+        "to_epoch_milli(time)", "milliseconds since 1970", "to_epoch_milli('2012-02-11 04:30:00') -> 1328934600000"
+    ).scalar((TIMESTAMP,), BIGINT, "epoch_ms({0})"),
+    Page(
+        "from_utc_timestamp(time, zone)",
+        "a UTC time as a zone's clock shows it",
+        "from_utc_timestamp('2016-08-31', 'Asia/Seoul') -> 2016-08-31 09:00:00",
+    ).scalar((TIMESTAMP, STRING), TIMESTAMP, _zone(False)),
+    Page(
+        "to_utc_timestamp(time, zone)",
+        "the UTC time of a zone's clock",
+        "to_utc_timestamp('2016-08-31', 'Asia/Seoul') -> 2016-08-30 15:00:00",
+    ).scalar((TIMESTAMP, STRING), TIMESTAMP, _zone(True)),
+    Page("make_date(year, month, day)", "the date of year, month, day", "make_date(2013, 7, 15) -> 2013-07-15").scalar(
+        (INT, INT, INT), DATE, "TRY(make_date({0}, {1}, {2}))"
     ),
-    ScalarFunction(
-        "add_months",
-        _add_months_arguments,
-        lambda types: STRING if len(types) == 3 else DATE,
-        _add_months,
-        usage="add_months(date, months[, pattern])",
-        doc="months later; the last day of a month stays the last day",
-        example="add_months('2016-08-31', 1)",
-        answer="2016-09-30",
-    ),
-    ScalarFunction(
-        "months_between",
-        takes(TIMESTAMP, TIMESTAMP, BOOLEAN, optional=1),
-        returns(DOUBLE),
-        _months_between,
-        usage="months_between(end, start[, rounded])",
-        doc="months from the second to the first, with a fraction of 31 days",
-        example="months_between('1997-02-28 10:30:00', '1996-10-30')",
-        answer="3.94959677",
-    ),
-    ScalarFunction(
-        "last_day",
-        takes(DATE),
-        returns(DATE),
-        "last_day({0})",
-        usage="last_day(date)",
-        doc="last day of its month",
-        example="last_day('2009-01-12')",
-        answer="2009-01-31",
-    ),
-    ScalarFunction(
-        "next_day",
-        takes(DATE, STRING),
-        returns(DATE),
-        "shark_next_day({0}, {1})",
-        usage="next_day(date, day of the week)",
-        doc="the next such day of the week",
-        example="next_day('2015-01-14', 'TU')",
-        answer="2015-01-20",
-    ),
-    ScalarFunction(
-        "date_format",
-        takes(TIMESTAMP, STRING),
-        returns(STRING),
-        date_format,
-        usage="date_format(time, pattern)",
-        doc="text in a Java pattern",
-        example="date_format('2016-04-08', 'y')",
-        answer="2016",
-    ),
-    ScalarFunction(
-        "from_unixtime",
-        takes(BIGINT, STRING, optional=1),
-        returns(STRING),
-        _from_unixtime,
-        usage="from_unixtime(seconds[, pattern])",
-        doc="text of seconds since 1970",
-        example="from_unixtime(0, 'yyyy-MM-dd HH:mm:ss')",
-        answer="1970-01-01 00:00:00",
-    ),
-    ScalarFunction(
-        "unix_timestamp",
-        _unix_timestamp_arguments,
-        returns(BIGINT),
-        _unix_timestamp,
-        NullPolicy.CUSTOM,
-        usage="unix_timestamp([x[, pattern]])",
-        doc="seconds since 1970 of a time or text",
-        example="unix_timestamp('2016-04-08', 'yyyy-MM-dd')",
-        answer="1460073600",
-        aliases=("to_unix_timestamp",),
-    ),
-    ScalarFunction(
-        "to_epoch_milli",
-        takes(TIMESTAMP),
-        returns(BIGINT),
-        "epoch_ms({0})",
-        usage="to_epoch_milli(time)",
-        doc="milliseconds since 1970",
-        example="to_epoch_milli('2012-02-11 04:30:00')",
-        answer="1328934600000",
-    ),
-    ScalarFunction(
-        "from_utc_timestamp",
-        takes(TIMESTAMP, STRING),
-        returns(TIMESTAMP),
-        _zone(False),
-        usage="from_utc_timestamp(time, zone)",
-        doc="a UTC time as a zone's clock shows it",
-        example="from_utc_timestamp('2016-08-31', 'Asia/Seoul')",
-        answer="2016-08-31 09:00:00",
-    ),
-    ScalarFunction(
-        "to_utc_timestamp",
-        takes(TIMESTAMP, STRING),
-        returns(TIMESTAMP),
-        _zone(True),
-        usage="to_utc_timestamp(time, zone)",
-        doc="the UTC time of a zone's clock",
-        example="to_utc_timestamp('2016-08-31', 'Asia/Seoul')",
-        answer="2016-08-30 15:00:00",
-    ),
-    ScalarFunction(
-        "make_date",
-        takes(INT, INT, INT),
-        returns(DATE),
-        "TRY(make_date({0}, {1}, {2}))",
-        usage="make_date(year, month, day)",
-        doc="the date of year, month, day",
-        example="make_date(2013, 7, 15)",
-        answer="2013-07-15",
-    ),
-    ScalarFunction(
-        "current_date",
-        takes(),
-        returns(DATE),
-        _TODAY,
-        NullPolicy.CUSTOM,
-        is_deterministic=False,
-        usage="current_date()",
-        doc="today in the session's time zone",
-        example="current_date()",
+    Page(
+        "current_date()",
+        "today in the session's time zone",
+        "current_date()",
         answer=Varying("2024-02-29", r"\d{4}-\d\d-\d\d"),
-        aliases=("curdate",),
-    ),
-    ScalarFunction(
-        "current_timestamp",
-        takes(),
-        returns(TIMESTAMP),
+    ).scalar((), DATE, _TODAY, NullPolicy.CUSTOM, is_deterministic=False, aliases=("curdate",)),
+    Page(
+        "current_timestamp()",
+        "now in the session's time zone",
+        "current_timestamp()",
+        answer=Varying("2024-02-29 12:39:41.162", r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"),
+    ).scalar(
+        (),
+        TIMESTAMP,
         "CAST(current_timestamp AS TIMESTAMP)",
         NullPolicy.CUSTOM,
         is_deterministic=False,
-        usage="current_timestamp()",
-        doc="now in the session's time zone",
-        example="current_timestamp()",
-        answer=Varying("2024-02-29 12:39:41.162", r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"),
         aliases=("localtimestamp", "now"),
     ),
 )

@@ -9,9 +9,10 @@ from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.date_functions import date_format
 from sharkpy.udf.decimals import decimal_of
 from sharkpy.udf.duckdb_sql import duckdb_type, quote_string, string_value
-from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.function import NullPolicy
 from sharkpy.udf.number_text import PATTERN_HELP, parse_pattern
-from sharkpy.udf.signatures import Types, anything, numeric, returns, takes
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, anything, numeric
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
@@ -81,38 +82,16 @@ def _typeof(_args: Sequence[str], types: Types, _result: DataType) -> str:
 
 
 FORMAT_FUNCTIONS = (
-    ScalarFunction(
-        "format_number",
-        _format_number_arguments,
-        returns(STRING),
-        _format_number,
-        usage="format_number(x, places), format_number(x, pattern)",
-        doc="with commas and so many decimals, or in a pattern of java.text.DecimalFormat",
-        example="format_number(12345.678, 2)",
-        answer="12,345.68",
+    Page(
+        "format_number(x, places), format_number(x, pattern)",
+        "with commas and so many decimals, or in a pattern of java.text.DecimalFormat",
+        "format_number(12345.678, 2) -> 12,345.68",
+    ).scalar(_format_number_arguments, STRING, _format_number),
+    Page("printf(format, x, …)", "text in the manner of java.util.Formatter", "printf('%d-%s', 1, 'a') -> 1-a").scalar(
+        _printf_arguments, STRING, _printf, NullPolicy.CUSTOM, aliases=("format_string",)
     ),
-    ScalarFunction(
-        "printf",
-        _printf_arguments,
-        returns(STRING),
-        _printf,
-        NullPolicy.CUSTOM,
-        usage="printf(format, x, …)",
-        doc="text in the manner of java.util.Formatter",
-        example="printf('%d-%s', 1, 'a')",
-        answer="1-a",
-        aliases=("format_string",),
-    ),
-    ScalarFunction(
-        "typeof",
-        anything(1, 1),
-        returns(STRING),
-        _typeof,
-        NullPolicy.CUSTOM,
-        usage="typeof(x)",
-        doc="the name of the type",
-        example="typeof(1)",
-        answer="int",
+    Page("typeof(x)", "the name of the type", "typeof(1) -> int").scalar(
+        anything(1, 1), STRING, _typeof, NullPolicy.CUSTOM
     ),
 )
 
@@ -157,28 +136,20 @@ def _number_type(_types: Types, values: Sequence[object]) -> DataType:
 
 
 CONVERSION_FUNCTIONS = (
-    ScalarFunction(
-        "to_char",
-        _to_char_arguments,
-        returns(STRING),
-        _to_char,
-        NullPolicy.CUSTOM,
-        usage="to_char(x, pattern)",
-        doc="a number in a pattern such as '$99,999.00', a time in a Java pattern, bytes as 'hex', 'base64' or 'utf-8'",
-        example="to_char(12454.8, '99,999.9S')",
-        answer="12,454.8+",
-        aliases=("to_varchar",),
-    ),
-    ScalarFunction(
-        "to_number",
-        takes(STRING, STRING),
+    Page(
+        "to_char(x, pattern)",
+        "a number in a pattern such as '$99,999.00', a time in a Java pattern, bytes as 'hex', 'base64' or 'utf-8'",
+        "to_char(12454.8, '99,999.9S') -> 12,454.8+",
+    ).scalar(_to_char_arguments, STRING, _to_char, NullPolicy.CUSTOM, aliases=("to_varchar",)),
+    Page(
+        "to_number(str, pattern)",
+        "the DECIMAL of a text in a pattern such as '$99,999.00'; NULL if the text does not fit",
+        "to_number('12,454.8-', '99,999.9S') -> -12454.8",
+    ).scalar(
+        (STRING, STRING),
         lambda _types: DecimalType(38, 0),
         lambda args, _types, result: f"CAST(shark_to_number({', '.join(args)}) AS {duckdb_type(result)})",
         NullPolicy.CUSTOM,
-        usage="to_number(str, pattern)",
-        doc="the DECIMAL of a text in a pattern such as '$99,999.00'; NULL if the text does not fit",
-        example="to_number('12,454.8-', '99,999.9S')",
-        answer="-12454.8",
         aliases=("try_to_number",),
         literal_result=_number_type,
     ),

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.udf.casts import lower_cast, wrap_integer
 from sharkpy.udf.duckdb_sql import integer_value, quote_string, string_value
-from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
+from sharkpy.udf.function import Lowering, NullPolicy
 from sharkpy.udf.hash_kernels import XXHASH64
-from sharkpy.udf.signatures import Types, anything, converts, returns, takes
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, anything, converts
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
@@ -155,132 +156,53 @@ def _sha2(args: Sequence[str], types: Types, _result: DataType) -> str:
 
 HASH_FUNCTIONS = (
     XXHASH64,
-    ScalarFunction(
-        "hash",
-        anything(1),
-        returns(INT),
-        _hash("java"),
-        NullPolicy.CUSTOM,
-        usage="hash(x, …)",
-        doc="Java's hash of the arguments, chained by 31",
-        example="hash('abc', 1)",
-        answer="2986975",
+    Page("hash(x, …)", "Java's hash of the arguments, chained by 31", "hash('abc', 1) -> 2986975").scalar(
+        anything(1), INT, _hash("java"), NullPolicy.CUSTOM
     ),
-    ScalarFunction(
-        "murmur_hash",
-        anything(1),
-        returns(INT),
-        _hash("murmur"),
-        NullPolicy.CUSTOM,
-        usage="murmur_hash(x, …)",
-        doc="Murmur 3 of the arguments, chained by 31: the hash of Hive's buckets",
-        example="murmur_hash('abc', 1)",
-        answer="-352310100",
+    Page(
+        "murmur_hash(x, …)",
+        "Murmur 3 of the arguments, chained by 31: the hash of Hive's buckets",
+        "murmur_hash('abc', 1) -> -352310100",
+    ).scalar(anything(1), INT, _hash("murmur"), NullPolicy.CUSTOM),
+    Page("md5(x)", "MD5 in hexadecimal digits", "md5('abc') -> 900150983cd24fb0d6963f7d28e17f72").scalar(
+        _one_text_or_binary, STRING, "md5({0})"
     ),
-    ScalarFunction(
-        "md5",
-        _one_text_or_binary,
-        returns(STRING),
-        "md5({0})",
-        usage="md5(x)",
-        doc="MD5 in hexadecimal digits",
-        example="md5('abc')",
-        answer="900150983cd24fb0d6963f7d28e17f72",
+    Page("sha1(x)", "SHA-1 in hexadecimal digits", "sha1('abc') -> a9993e364706816aba3e25717850c26c9cd0d89d").scalar(
+        _one_text_or_binary, STRING, "sha1({0})", aliases=("sha",)
     ),
-    ScalarFunction(
-        "sha1",
-        _one_text_or_binary,
-        returns(STRING),
-        "sha1({0})",
-        usage="sha1(x)",
-        doc="SHA-1 in hexadecimal digits",
-        example="sha1('abc')",
-        answer="a9993e364706816aba3e25717850c26c9cd0d89d",
-        aliases=("sha",),
-    ),
-    ScalarFunction(
-        "sha2",
+    Page(
+        "sha2(x, bits)",
+        "SHA-2 of 224, 256, 384 or 512 bits (0: 256)",
+        "sha2('abc', 256) -> ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+    ).scalar(
         lambda types: (
             (*base, INT)
             if len(types) == 2 and converts(types[1], INT) and (base := _text_or_binary(types[:1]))
             else None
         ),
-        returns(STRING),
+        STRING,
         _sha2,
         NullPolicy.CUSTOM,
-        usage="sha2(x, bits)",
-        doc="SHA-2 of 224, 256, 384 or 512 bits (0: 256)",
-        example="sha2('abc', 256)",
-        answer="ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
     ),
-    ScalarFunction(
-        "crc32",
-        _one_text_or_binary,
-        returns(BIGINT),
-        _blobs("shark_crc32"),
-        usage="crc32(x)",
-        doc="cyclic redundancy check",
-        example="crc32('abc')",
-        answer="891568578",
+    Page("crc32(x)", "cyclic redundancy check", "crc32('abc') -> 891568578").scalar(
+        _one_text_or_binary, BIGINT, _blobs("shark_crc32")
     ),
-    ScalarFunction(
-        "aes_encrypt",
-        _cipher_arguments,
-        returns(BINARY),
-        _blobs("shark_aes_encrypt"),
-        usage="aes_encrypt(text, key)",
-        doc="encrypted by AES with a key of 16, 24 or 32 bytes; NULL for other keys",
-        example="base64(aes_encrypt('ABC', '1234567890123456'))",
-        answer="y6Ss+zCYObpCbgfWfyNWTw==",
-    ),
-    ScalarFunction(
-        "aes_decrypt",
-        _cipher_arguments,
-        returns(BINARY),
-        _blobs("shark_aes_decrypt"),
-        usage="aes_decrypt(data, key)",
-        doc="decrypted by AES with a key of 16, 24 or 32 bytes; NULL for other keys",
-        example="aes_decrypt(unbase64('y6Ss+zCYObpCbgfWfyNWTw=='), '1234567890123456')",
-        answer="ABC",
-    ),
-    ScalarFunction(
-        "base64",
-        takes(BINARY),
-        returns(STRING),
-        "to_base64({0})",
-        usage="base64(data)",
-        doc="Base64 text",
-        example="base64('abc')",
-        answer="YWJj",
-    ),
-    ScalarFunction(
-        "unbase64",
-        takes(STRING),
-        returns(BINARY),
-        "shark_unbase64({0})",
-        usage="unbase64(str)",
-        doc="from Base64",
-        example="unbase64('YWJj')",
-        answer="abc",
-    ),
-    ScalarFunction(
-        "unhex",
-        takes(STRING),
-        returns(BINARY),
-        "TRY(unhex({0}))",
-        usage="unhex(str)",
-        doc="from hexadecimal",
-        example="unhex('616263')",
-        answer="abc",
-    ),
-    ScalarFunction(
-        "encode",
-        takes(STRING, STRING),
-        returns(BINARY),
-        _encode,
-        usage="encode(str, charset)",
-        doc="bytes in US-ASCII, ISO-8859-1, UTF-8, UTF-16BE, UTF-16LE or UTF-16",
-        example="encode('a', 'UTF-8')",
-        answer="a",
-    ),
+    Page(
+        "aes_encrypt(text, key)",
+        "encrypted by AES with a key of 16, 24 or 32 bytes; NULL for other keys",
+        "base64(aes_encrypt('ABC', '1234567890123456')) -> y6Ss+zCYObpCbgfWfyNWTw==",
+    ).scalar(_cipher_arguments, BINARY, _blobs("shark_aes_encrypt")),
+    Page(
+        "aes_decrypt(data, key)",
+        "decrypted by AES with a key of 16, 24 or 32 bytes; NULL for other keys",
+        "aes_decrypt(unbase64('y6Ss+zCYObpCbgfWfyNWTw=='), '1234567890123456') -> ABC",
+    ).scalar(_cipher_arguments, BINARY, _blobs("shark_aes_decrypt")),
+    Page("base64(data)", "Base64 text", "base64('abc') -> YWJj").scalar((BINARY,), STRING, "to_base64({0})"),
+    Page("unbase64(str)", "from Base64", "unbase64('YWJj') -> abc").scalar((STRING,), BINARY, "shark_unbase64({0})"),
+    Page("unhex(str)", "from hexadecimal", "unhex('616263') -> abc").scalar((STRING,), BINARY, "TRY(unhex({0}))"),
+    Page(
+        "encode(str, charset)",
+        "bytes in US-ASCII, ISO-8859-1, UTF-8, UTF-16BE, UTF-16LE or UTF-16",
+        "encode('a', 'UTF-8') -> a",
+    ).scalar((STRING, STRING), BINARY, _encode),
 )

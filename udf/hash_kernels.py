@@ -18,8 +18,9 @@ import mmh3
 import xxhash
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.signatures import Types, anything, returns
+from sharkpy.udf.function import NullPolicy
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, anything
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
@@ -114,17 +115,11 @@ def _xxhash64(args: Sequence[str], types: Types, _result: DataType) -> str:
     return found
 
 
-XXHASH64 = ScalarFunction(
-    "xxhash64",
-    anything(1),
-    returns(BIGINT),
-    _xxhash64,
-    NullPolicy.CUSTOM,
-    usage="xxhash64(x, …)",
-    doc="the hash of the arguments in 64 bits, as Spark computes it",
-    example="xxhash64('abc', 1)",
-    answer="615990704253164077",
-)
+XXHASH64 = Page(
+    "xxhash64(x, …)",
+    "the hash of the arguments in 64 bits, as Spark computes it",
+    "xxhash64('abc', 1) -> 615990704253164077",
+).scalar(anything(1), BIGINT, _xxhash64, NullPolicy.CUSTOM)
 
 
 _KEY_SIZES = (16, 24, 32)

@@ -15,9 +15,10 @@ from sharkpy.base.errors import ParseError, SharkError, TypeMismatchError
 from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.duckdb_sql import duckdb_type, quote_identifier, quote_string, string_value
-from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.function import NullPolicy
 from sharkpy.udf.java_datetime import has_zone
-from sharkpy.udf.signatures import Types, kind_of, returns, takes
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, kind_of, takes
 from sharkpy.values.type_parser import parse_columns, parse_type
 from sharkpy.values.types import (
     BIGINT,
@@ -219,18 +220,11 @@ def _quoted_name(name: str) -> str:
     return name if name.isidentifier() and name.isascii() else f"`{name}`"
 
 
-FROM_JSON = ScalarFunction(
-    "from_json",
-    takes(STRING, STRING, STRING, optional=1),
-    returns(NULL),
-    _from_json,
-    NullPolicy.CUSTOM,
-    usage="from_json(text, schema[, options])",
-    doc="the struct, array or map of a JSON text; what does not fit its type is NULL",
-    example="from_json('{\"a\": 1}', 'a INT, b STRING')",
-    answer='{"a":1,"b":null}',
-    literal_result=_from_json_type,
-)
+FROM_JSON = Page(
+    "from_json(text, schema[, options])",
+    "the struct, array or map of a JSON text; what does not fit its type is NULL",
+    'from_json(\'{"a": 1}\', \'a INT, b STRING\') -> {"a":1,"b":null}',
+).scalar(takes(STRING, STRING, STRING, optional=1), NULL, _from_json, NullPolicy.CUSTOM, literal_result=_from_json_type)
 """Its options are passed as a JSON text."""
 
 
@@ -278,17 +272,11 @@ def _to_json(args: Sequence[str], types: Types, _result: DataType) -> str:
 
 
 TO_JSON_FUNCTIONS = (
-    ScalarFunction(
-        "to_json",
-        kind_of(StructType, MapType, ArrayType),
-        returns(STRING),
-        _to_json,
-        NullPolicy.CUSTOM,
-        usage="to_json(x)",
-        doc="a struct, map or array as JSON; fields of structs that are NULL are left out",
-        example="to_json(named_struct('a', 1, 'b', 'x'))",
-        answer='{"a":1,"b":"x"}',
-    ),
+    Page(
+        "to_json(x)",
+        "a struct, map or array as JSON; fields of structs that are NULL are left out",
+        "to_json(named_struct('a', 1, 'b', 'x')) -> {\"a\":1,\"b\":\"x\"}",
+    ).scalar(kind_of(StructType, MapType, ArrayType), STRING, _to_json, NullPolicy.CUSTOM),
 )
 
 
@@ -313,15 +301,9 @@ def lower_get_json_object(args: Sequence[str], _types: Types, _result: DataType)
 
 JSON_FUNCTIONS = (
     FROM_JSON,
-    ScalarFunction(
-        "get_json_object",
-        takes(STRING, STRING),
-        returns(STRING),
-        lower_get_json_object,
-        NullPolicy.CUSTOM,
-        usage="get_json_object(json, path)",
-        doc="the part of a JSON text at a path such as $.a[0].b; [*] takes all",
-        example="get_json_object('{\"a\": [1, 2]}', '$.a[1]')",
-        answer="2",
-    ),
+    Page(
+        "get_json_object(json, path)",
+        "the part of a JSON text at a path such as $.a[0].b; [*] takes all",
+        "get_json_object('{\"a\": [1, 2]}', '$.a[1]') -> 2",
+    ).scalar((STRING, STRING), STRING, lower_get_json_object, NullPolicy.CUSTOM),
 )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from sharkpy.base.errors import InternalError
 from sharkpy.udf.duckdb_sql import duckdb_type, string_value
-from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.function import NullPolicy
+from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import (
     Types,
     all_common,
@@ -14,7 +15,6 @@ from sharkpy.udf.signatures import (
     converts,
     element_type,
     kind_of,
-    returns,
     same_as,
 )
 from sharkpy.values.types import (
@@ -89,79 +89,41 @@ def _value_type(types: Types) -> DataType:
 
 
 MAP_FUNCTIONS = (
-    ScalarFunction(
-        "map",
-        _map_arguments,
-        _map_type,
-        _map,
-        NullPolicy.CUSTOM,
-        usage="map(key, value, …)",
-        doc="map of keys and values",
-        example="map('a', 1)",
-        answer='{"a":1}',
+    Page("map(key, value, …)", "map of keys and values", "map('a', 1) -> {\"a\":1}").scalar(
+        _map_arguments, _map_type, _map, NullPolicy.CUSTOM
     ),
-    ScalarFunction(
-        "map_keys",
-        kind_of(MapType),
-        _key_type,
-        "map_keys({0})",
-        usage="map_keys(map)",
-        doc="the keys",
-        example="map_keys(map('a', 1))",
-        answer='["a"]',
+    Page("map_keys(map)", "the keys", "map_keys(map('a', 1)) -> [\"a\"]").scalar(
+        kind_of(MapType), _key_type, "map_keys({0})"
     ),
-    ScalarFunction(
-        "map_values",
-        kind_of(MapType),
-        _value_type,
-        "map_values({0})",
-        usage="map_values(map)",
-        doc="the values",
-        example="map_values(map('a', 1))",
-        answer="[1]",
+    Page("map_values(map)", "the values", "map_values(map('a', 1)) -> [1]").scalar(
+        kind_of(MapType), _value_type, "map_values({0})"
     ),
-    ScalarFunction(
-        "map_entries",
-        kind_of(MapType),
-        _entries_type,
-        "map_entries({0})",
-        usage="map_entries(map)",
-        doc="structs of key and value",
-        example="map_entries(map('a', 1))",
-        answer='[{"key":"a","value":1}]',
-    ),
-    ScalarFunction(
-        "map_contains_key",
+    Page(
+        "map_entries(map)", "structs of key and value", 'map_entries(map(\'a\', 1)) -> [{"key":"a","value":1}]'
+    ).scalar(kind_of(MapType), _entries_type, "map_entries({0})"),
+    Page(
+        "map_contains_key(map, key)", "whether the map has the key", "map_contains_key(map('a', 1), 'a') -> true"
+    ).scalar(
         lambda types: (
             (types[0], types[0].key)
             if len(types) == 2 and isinstance(types[0], MapType) and converts(types[1], types[0].key)
             else None
         ),
-        returns(BOOLEAN),
+        BOOLEAN,
         "list_contains(map_keys({0}), {1})",
-        usage="map_contains_key(map, key)",
-        doc="whether the map has the key",
-        example="map_contains_key(map('a', 1), 'a')",
-        answer="true",
     ),
-    ScalarFunction(
-        "map_from_arrays",
-        _keys_and_values,
-        lambda types: MapType(element_type(types[0]), element_type(types[1])),
-        "map({0}, {1})",
-        usage="map_from_arrays(keys, values)",
-        doc="map of an array of keys and one of values",
-        example="map_from_arrays(array('a'), array(1))",
-        answer='{"a":1}',
-    ),
-    ScalarFunction(
-        "map_concat",
+    Page(
+        "map_from_arrays(keys, values)",
+        "map of an array of keys and one of values",
+        "map_from_arrays(array('a'), array(1)) -> {\"a\":1}",
+    ).scalar(_keys_and_values, lambda types: MapType(element_type(types[0]), element_type(types[1])), "map({0}, {1})"),
+    Page(
+        "map_concat(map, …)",
+        "maps joined; the last entry of a key counts",
+        "map_concat(map('a', 1), map('b', 2)) -> {\"a\":1,\"b\":2}",
+    ).scalar(
         lambda types: all_common(1)(types) if all(isinstance(t, MapType) for t in types) else None,
         same_as(0),
         "map_concat({args})",
-        usage="map_concat(map, …)",
-        doc="maps joined; the last entry of a key counts",
-        example="map_concat(map('a', 1), map('b', 2))",
-        answer='{"a":1,"b":2}',
     ),
 )

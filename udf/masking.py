@@ -16,6 +16,7 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.udf.casts import wrap_integer
 from sharkpy.udf.duckdb_sql import duckdb_type, string_value
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, TypeRule
+from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import Types, converts, same_as
 from sharkpy.udf.text_codes import PIECE
 from sharkpy.values.types import BIGINT, DATE, INTEGER_TYPES, NULL, STRING, DataType, is_nested, is_string
@@ -203,17 +204,16 @@ MASK_FUNCTIONS = (
         doc="all but the last n characters masked",
         answer="XxxxXxxxxx-123",
     ),
-    ScalarFunction(
-        "mask_hash",
+    Page(
+        "mask_hash(x)",
+        "SHA-256 of a string in hexadecimal digits; NULL for other types",
+        "mask_hash('secret') -> 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
+    ).scalar(
         lambda types: types if len(types) == 1 and not is_nested(types[0]) and converts(types[0], STRING) else None,
         same_as(0),
         lambda args, types, result: (
             f"sha256({args[0]})" if is_string(types[0]) else f"CAST(NULL AS {duckdb_type(result)})"
         ),
         NullPolicy.CUSTOM,
-        usage="mask_hash(x)",
-        doc="SHA-256 of a string in hexadecimal digits; NULL for other types",
-        example="mask_hash('secret')",
-        answer="2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
     ),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharkpy.udf.function import AggregateFunction
+from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import returns, takes, with_timestamps
 from sharkpy.values.types import BIGINT, DOUBLE
 
@@ -25,10 +26,9 @@ def _variance(
     name: str, complete: str, finish: str, *, doc: str, answer: str, aliases: tuple[str, ...] = ()
 ) -> AggregateFunction:
     """An aggregate of count, mean and sum of squared distances (Chan, Golub, LeVeque 1979)."""
-    return AggregateFunction(
-        name,
+    return Page(f"{name}(x)", doc, f"{name}(x) -> {answer}").aggregate(
         with_timestamps(takes(DOUBLE)),
-        returns(DOUBLE),
+        DOUBLE,
         complete,
         partials=(
             "CAST(count({distinct}{0}){over} AS DOUBLE)",
@@ -38,10 +38,6 @@ def _variance(
         partial_types=lambda _types: (DOUBLE, DOUBLE, DOUBLE),
         merges=("sum({0})", _merged(_MOMENTS, _CHAN, "m"), _merged(_MOMENTS, _CHAN, "s")),
         finish=finish,
-        usage=f"{name}(x)",
-        doc=doc,
-        example=f"{name}(x)",
-        answer=answer,
         aliases=aliases,
     )
 
@@ -58,10 +54,9 @@ _CHAN_PAIRS = (
 
 def _covariance(name: str, complete: str, finish: str, *, doc: str, answer: str) -> AggregateFunction:
     rows = "regr_count({distinct}{1}, {0}){over}"
-    return AggregateFunction(
-        name,
+    return Page(f"{name}(y, x)", doc, f"{name}(x, y) -> {answer}").aggregate(
         with_timestamps(takes(DOUBLE, DOUBLE)),
-        returns(DOUBLE),
+        DOUBLE,
         complete,
         partials=(
             f"CAST({rows} AS DOUBLE)",
@@ -74,10 +69,6 @@ def _covariance(name: str, complete: str, finish: str, *, doc: str, answer: str)
         partial_types=lambda _types: (DOUBLE,) * 6,
         merges=("sum({0})", *(_merged(_PAIRS, _CHAN_PAIRS, part) for part in "xycpq")),
         finish=finish,
-        usage=f"{name}(y, x)",
-        doc=doc,
-        example=f"{name}(x, y)",
-        answer=answer,
     )
 
 
@@ -97,16 +88,7 @@ _ROWS = "count({distinct}{0}){over}"
 
 def _shape(name: str, lowering: str, *, doc: str, answer: str) -> AggregateFunction:
     """An aggregate of the third and fourth moments, without mergeable states."""
-    return AggregateFunction(
-        name,
-        with_timestamps(takes(DOUBLE)),
-        returns(DOUBLE),
-        lowering,
-        usage=f"{name}(x)",
-        doc=doc,
-        example=f"{name}(x)",
-        answer=answer,
-    )
+    return Page(f"{name}(x)", doc, f"{name}(x) -> {answer}").aggregate(with_timestamps(takes(DOUBLE)), DOUBLE, lowering)
 
 
 MOMENT_AGGREGATES = (
@@ -183,46 +165,17 @@ MOMENT_AGGREGATES = (
         answer="2",
     ),
     _regression(
-        "regr_avgx",
-        "{2}",
-        doc="mean of the second argument, over rows in which neither is NULL",
-        answer="3.0",
+        "regr_avgx", "{2}", doc="mean of the second argument, over rows in which neither is NULL", answer="3.0"
     ),
+    _regression("regr_avgy", "{1}", doc="mean of the first argument, over rows in which neither is NULL", answer="2.0"),
+    _regression("regr_sxx", "{5}", doc="sum of squared distances of the second argument from its mean", answer="2.0"),
+    _regression("regr_syy", "{4}", doc="sum of squared distances of the first argument from its mean", answer="2.0"),
     _regression(
-        "regr_avgy",
-        "{1}",
-        doc="mean of the first argument, over rows in which neither is NULL",
-        answer="2.0",
+        "regr_sxy", "{3}", doc="sum of the products of both arguments' distances from their means", answer="2.0"
     ),
+    _regression("regr_slope", _SLOPE, doc="slope of the line that fits best", answer="1.0"),
     _regression(
-        "regr_sxx",
-        "{5}",
-        doc="sum of squared distances of the second argument from its mean",
-        answer="2.0",
-    ),
-    _regression(
-        "regr_syy",
-        "{4}",
-        doc="sum of squared distances of the first argument from its mean",
-        answer="2.0",
-    ),
-    _regression(
-        "regr_sxy",
-        "{3}",
-        doc="sum of the products of both arguments' distances from their means",
-        answer="2.0",
-    ),
-    _regression(
-        "regr_slope",
-        _SLOPE,
-        doc="slope of the line that fits best",
-        answer="1.0",
-    ),
-    _regression(
-        "regr_intercept",
-        f"({{1}} - {_SLOPE} * {{2}})",
-        doc="the intercept of the line that fits best",
-        answer="-1.0",
+        "regr_intercept", f"({{1}} - {_SLOPE} * {{2}})", doc="the intercept of the line that fits best", answer="-1.0"
     ),
     _regression(
         "regr_r2",

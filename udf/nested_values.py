@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from sharkpy.base.errors import BindError, InternalError
 from sharkpy.udf.arithmetic_operators import both_decimal
 from sharkpy.udf.duckdb_sql import integer_value, quote_identifier
-from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.function import NullPolicy
+from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import (
     Types,
     anything,
@@ -65,27 +66,20 @@ def _named_struct(args: Sequence[str], types: Types, result: DataType) -> str:
 
 
 STRUCT_FUNCTIONS = (
-    ScalarFunction(
-        "struct",
-        anything(1),
-        _struct_type,
-        _struct,
-        NullPolicy.CUSTOM,
-        usage="struct(x [AS name], …)",
-        doc="struct with fields of these names, else col1, col2 …",
-        example="struct(1, 'a')",
-        answer='{"col1":1,"col2":"a"}',
-    ),
-    ScalarFunction(
-        "named_struct",
+    Page(
+        "struct(x [AS name], …)",
+        "struct with fields of these names, else col1, col2 …",
+        'struct(1, \'a\') -> {"col1":1,"col2":"a"}',
+    ).scalar(anything(1), _struct_type, _struct, NullPolicy.CUSTOM),
+    Page(
+        "named_struct(name, x, …)",
+        "struct of names and values",
+        "named_struct('a', 1, 'b', 'x') -> {\"a\":1,\"b\":\"x\"}",
+    ).scalar(
         _named_struct_arguments,
         _named_struct_type,
         _named_struct,
         NullPolicy.CUSTOM,
-        usage="named_struct(name, x, …)",
-        doc="struct of names and values",
-        example="named_struct('a', 1, 'b', 'x')",
-        answer='{"a":1,"b":"x"}',
         literal_result=_named_struct_literal_type,
     ),
 )
@@ -152,29 +146,15 @@ def _field_literal_type(types: Types, values: Sequence[object]) -> DataType:
 
 
 ACCESS = (
-    ScalarFunction(
-        "element_at",
-        _element_arguments,
-        _element_type,
-        _element_at,
-        NullPolicy.CUSTOM,
-        usage="element_at(array, position), element_at(map, key), array[index], map[key]",
-        doc="an element by its position from 1, from the end if it is negative, or by its index from "
+    Page(
+        "element_at(array, position), element_at(map, key), array[index], map[key]",
+        "an element by its position from 1, from the end if it is negative, or by its index from "
         "0, or the value of a key; NULL if there is none",
-        example="element_at(array(1, 2), 1)",
-        answer="1",
-        aliases=("index",),
-    ),
-    ScalarFunction(
-        "field",
-        _field_arguments,
-        _field_type,
-        _field,
-        NullPolicy.CUSTOM,
-        usage="field(x, item, …)",
-        doc="struct.name; or the position of a value among the following ones, 0 if it is absent",
-        example="field('b', 'a', 'b')",
-        answer="2",
-        literal_result=_field_literal_type,
-    ),
+        "element_at(array(1, 2), 1) -> 1",
+    ).scalar(_element_arguments, _element_type, _element_at, NullPolicy.CUSTOM, aliases=("index",)),
+    Page(
+        "field(x, item, …)",
+        "struct.name; or the position of a value among the following ones, 0 if it is absent",
+        "field('b', 'a', 'b') -> 2",
+    ).scalar(_field_arguments, _field_type, _field, NullPolicy.CUSTOM, literal_result=_field_literal_type),
 )

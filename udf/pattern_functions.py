@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from sharkpy.udf.duckdb_sql import integer_value, quote_string, string_value
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.java_regex.pattern import JavaPattern, re2_replacement, translate
-from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, takes
 from sharkpy.udf.string_functions import string_function
 from sharkpy.values.types import (
     BOOLEAN,
@@ -148,46 +149,24 @@ REGEXP_FUNCTIONS = (
         example="regexp_replace('100-200', '(\\\\d+)', 'num')",
         answer="num-num",
     ),
-    ScalarFunction(
-        "regexp_extract",
-        _EXTRACT,
-        returns(STRING),
-        lower_regexp_extract,
-        usage="regexp_extract(str, pattern[, group])",
-        doc="a group (default 1) of the first match; '' if there is none",
-        example="regexp_extract('100-200', '(\\\\d+)-(\\\\d+)', 2)",
-        answer="200",
+    Page(
+        "regexp_extract(str, pattern[, group])",
+        "a group (default 1) of the first match; '' if there is none",
+        "regexp_extract('100-200', '(\\\\d+)-(\\\\d+)', 2) -> 200",
+    ).scalar(_EXTRACT, STRING, lower_regexp_extract),
+    Page(
+        "regexp_extract_all(str, pattern[, group])",
+        "a group (default 1) of every match",
+        "regexp_extract_all('1a2b', '(\\\\d)', 1) -> [\"1\",\"2\"]",
+    ).scalar(_EXTRACT, ArrayType(STRING), lower_regexp_extract_all),
+    Page("regexp_like(str, pattern)", "whether a part matches", "regexp_like('abc', 'b') -> true").scalar(
+        (STRING, STRING), BOOLEAN, lower_rlike
     ),
-    ScalarFunction(
-        "regexp_extract_all",
-        _EXTRACT,
-        returns(ArrayType(STRING)),
-        lower_regexp_extract_all,
-        usage="regexp_extract_all(str, pattern[, group])",
-        doc="a group (default 1) of every match",
-        example="regexp_extract_all('1a2b', '(\\\\d)', 1)",
-        answer='["1","2"]',
-    ),
-    ScalarFunction(
-        "regexp_like",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        lower_rlike,
-        usage="regexp_like(str, pattern)",
-        doc="whether a part matches",
-        example="regexp_like('abc', 'b')",
-        answer="true",
-    ),
-    ScalarFunction(
-        "split",
-        takes(STRING, STRING, INT, optional=1),
-        returns(ArrayType(STRING)),
-        lower_split,
-        usage="split(str, pattern[, limit])",
-        doc="parts between matches of a regular expression",
-        example="split('a,b', ',')",
-        answer='["a","b"]',
-    ),
+    Page(
+        "split(str, pattern[, limit])",
+        "parts between matches of a regular expression",
+        "split('a,b', ',') -> [\"a\",\"b\"]",
+    ).scalar(takes(STRING, STRING, INT, optional=1), ArrayType(STRING), lower_split),
 )
 
 
@@ -238,41 +217,26 @@ def _like_each(word: str, *, answer: str) -> ScalarFunction:
         return f"CASE WHEN {known} THEN {f' {word} '.join(tests)} END"
 
     name, spoken = ("likeany", "ANY") if word == "OR" else ("likeall", "ALL")
-    return ScalarFunction(
-        name,
-        takes(STRING, STRING, repeat=True),
-        returns(BOOLEAN),
-        lower,
-        NullPolicy.CUSTOM,
-        usage=f"{name}(str, pattern, …)",
-        doc=f"str LIKE {spoken} (pattern, …); NULL if one of them is NULL",
-        example=f"{name}('abc', 'a%', '%d')",
-        answer=answer,
-    )
+    return Page(
+        f"{name}(str, pattern, …)",
+        f"str LIKE {spoken} (pattern, …); NULL if one of them is NULL",
+        f"{name}('abc', 'a%', '%d') -> {answer}",
+    ).scalar(takes(STRING, STRING, repeat=True), BOOLEAN, lower, NullPolicy.CUSTOM)
 
 
 PATTERN_TESTS = (
-    ScalarFunction(
-        "like",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        _like,
-        usage="str [NOT] LIKE pattern",
-        doc="whether all of a matches a pattern of % and _",
-        example="'abc' LIKE 'a%'",
-        answer="true",
-    ),
+    Page(
+        "str [NOT] LIKE pattern",
+        "whether all of a matches a pattern of % and _",
+        "'abc' LIKE 'a%' -> true",
+        name="like",
+    ).scalar((STRING, STRING), BOOLEAN, _like),
     _like_each("OR", answer="true"),
     _like_each("AND", answer="false"),
-    ScalarFunction(
-        "rlike",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        lower_rlike,
-        usage="str [NOT] {} pattern",
-        doc="whether a part of the string matches the Java regular expression",
-        example="'abc' RLIKE 'b+'",
-        answer="true",
-        aliases=("regexp",),
-    ),
+    Page(
+        "str [NOT] {} pattern",
+        "whether a part of the string matches the Java regular expression",
+        "'abc' RLIKE 'b+' -> true",
+        name="rlike",
+    ).scalar((STRING, STRING), BOOLEAN, lower_rlike, aliases=("regexp",)),
 )

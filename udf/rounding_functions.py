@@ -8,7 +8,7 @@ from sharkpy.base.errors import TypeMismatchError
 from sharkpy.udf import decimals
 from sharkpy.udf.casts import wrap_integer
 from sharkpy.udf.duckdb_sql import duckdb_type, integer_value
-from sharkpy.udf.function import ScalarFunction
+from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import Types, converts, numeric
 from sharkpy.values.common_types import bounded_decimal
 from sharkpy.values.types import (
@@ -147,49 +147,16 @@ def _whole_at(function: str) -> Callable[[Sequence[str], Types, DataType], str]:
 
 
 ROUNDING_FUNCTIONS = (
-    ScalarFunction(
-        "round",
-        _round_arguments,
-        _round_result,
-        _round("round"),
-        usage="round(x[, places])",
-        doc="rounded half away from zero to so many places",
-        example="round(2.5, 0)",
-        answer="3",
-        literal_result=_round_literal,
+    Page("round(x[, places])", "rounded half away from zero to so many places", "round(2.5, 0) -> 3").scalar(
+        _round_arguments, _round_result, _round("round"), literal_result=_round_literal
     ),
-    ScalarFunction(
-        "bround",
-        _round_arguments,
-        _round_result,
-        _round("roundbankers"),
-        usage="bround(x[, places])",
-        doc="rounded half to even",
-        example="bround(2.5, 0)",
-        answer="2",
-        literal_result=_round_literal,
+    Page("bround(x[, places])", "rounded half to even", "bround(2.5, 0) -> 2").scalar(
+        _round_arguments, _round_result, _round("roundbankers"), literal_result=_round_literal
     ),
-    ScalarFunction(
-        "floor",
-        _whole_arguments,
-        _whole_result,
-        _whole_at("floor"),
-        usage="floor(x[, places])",
-        doc="largest integer <= a, or largest number with so many places",
-        example="floor(-1.5)",
-        answer="-2",
-        literal_result=_whole_literal,
-    ),
-    ScalarFunction(
-        "ceil",
-        _whole_arguments,
-        _whole_result,
-        _whole_at("ceil"),
-        usage="ceil(x[, places])",
-        doc="smallest integer >= a, or smallest number with so many places",
-        example="ceil(1.2)",
-        answer="2",
-        aliases=("ceiling",),
-        literal_result=_whole_literal,
+    Page(
+        "floor(x[, places])", "largest integer <= a, or largest number with so many places", "floor(-1.5) -> -2"
+    ).scalar(_whole_arguments, _whole_result, _whole_at("floor"), literal_result=_whole_literal),
+    Page("ceil(x[, places])", "smallest integer >= a, or smallest number with so many places", "ceil(1.2) -> 2").scalar(
+        _whole_arguments, _whole_result, _whole_at("ceil"), aliases=("ceiling",), literal_result=_whole_literal
     ),
 )

@@ -15,8 +15,9 @@ from sharkpy.udf.frequency_sketches import (
     countmin_fraction_problem,
     frequent_size_problem,
 )
-from sharkpy.udf.function import AggregateFunction, Lowering, ScalarFunction, TableFunction
+from sharkpy.udf.function import AggregateFunction, Lowering, ScalarFunction
 from sharkpy.udf.lower import DISTINCT, OVER
+from sharkpy.udf.page import Page
 from sharkpy.udf.quantile_sketches import DEFAULT_SIZE, kll_size_problem
 from sharkpy.udf.signatures import Types, returns, takes
 from sharkpy.values.types import (
@@ -55,16 +56,9 @@ def union_aggregate(family: str, *, example: str, answer: str) -> AggregateFunct
 
 
 def union_function(family: str, *, example: str, answer: str) -> ScalarFunction:
-    return ScalarFunction(
-        f"ds_{family}_union_f",
-        takes(BINARY, BINARY),
-        returns(BINARY),
-        f"shark_{family}_union([{{0}}, {{1}}])",
-        usage=f"ds_{family}_union_f(a, b)",
-        doc=f"one {family} sketch of the values of two",
-        example=example,
-        answer=answer,
-    )
+    return Page(
+        f"ds_{family}_union_f(a, b)", f"one {family} sketch of the values of two", f"{example} -> {answer}"
+    ).scalar((BINARY, BINARY), BINARY, f"shark_{family}_union([{{0}}, {{1}}])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,25 +150,19 @@ def _distinct_aggregates(family: str) -> tuple[AggregateFunction, ...]:
 def _distinct_functions(family: str) -> tuple[ScalarFunction, ...]:
     example = _DISTINCT_EXAMPLES[family]
     return (
-        ScalarFunction(
-            f"ds_{family}_estimate",
-            takes(BINARY),
-            returns(DOUBLE),
-            f"shark_{family}_estimate({{0}})",
-            usage=f"ds_{family}_estimate(sketch)",
-            doc=f"about how many distinct values a {family} sketch has seen",
-            example=f"ds_{family}_estimate({example.sketch})",
-            answer=example.estimate,
-        ),
-        ScalarFunction(
-            f"ds_{family}_estimate_bounds",
+        Page(
+            f"ds_{family}_estimate(sketch)",
+            f"about how many distinct values a {family} sketch has seen",
+            f"ds_{family}_estimate({example.sketch}) -> {example.estimate}",
+        ).scalar((BINARY,), DOUBLE, f"shark_{family}_estimate({{0}})"),
+        Page(
+            f"ds_{family}_estimate_bounds(sketch[, deviations])",
+            "the estimate, and bounds 1, 2 (the default) or 3 standard deviations away",
+            f"ds_{family}_estimate_bounds({example.sketch}) -> {example.bounds}",
+        ).scalar(
             takes(BINARY, INT, optional=1),
-            returns(ArrayType(DOUBLE)),
+            ArrayType(DOUBLE),
             lambda args, _types, _result: f"shark_{family}_bounds({args[0]}, {(*args, '2')[1]})",
-            usage=f"ds_{family}_estimate_bounds(sketch[, deviations])",
-            doc="the estimate, and bounds 1, 2 (the default) or 3 standard deviations away",
-            example=f"ds_{family}_estimate_bounds({example.sketch})",
-            answer=example.bounds,
         ),
         union_function(
             family,
@@ -186,25 +174,15 @@ def _distinct_functions(family: str) -> tuple[ScalarFunction, ...]:
 
 def _theta_function(name: str, kernel: str, *, doc: str, answer: str) -> ScalarFunction:
     one = _DISTINCT_EXAMPLES["theta"].sketch
-    return ScalarFunction(
-        name,
-        takes(BINARY, BINARY),
-        returns(BINARY),
-        f"{kernel}({{0}}, {{1}})",
-        usage=f"{name}(a, b)",
-        doc=doc,
-        example=f"ds_theta_estimate({name}({one}, {one}))",
-        answer=answer,
+    return Page(f"{name}(a, b)", doc, f"ds_theta_estimate({name}({one}, {one})) -> {answer}").scalar(
+        (BINARY, BINARY), BINARY, f"{kernel}({{0}}, {{1}})"
     )
 
 
 DISTINCT_SKETCH_FUNCTIONS = (
     *(row for family in FAMILIES for row in _distinct_functions(family)),
     _theta_function(
-        "ds_theta_intersect_f",
-        "shark_theta_intersect",
-        doc="the sketch of the values in both",
-        answer="2.0",
+        "ds_theta_intersect_f", "shark_theta_intersect", doc="the sketch of the values in both", answer="2.0"
     ),
     _theta_function(
         "ds_theta_exclude",
@@ -247,42 +225,27 @@ def _frequent_items(args: Sequence[str], _types: Types) -> Sequence[str]:
 
 
 FREQUENCY_SKETCH_FUNCTIONS = (
-    ScalarFunction(
-        "ds_countmin_estimate",
-        takes(BINARY, STRING),
-        returns(BIGINT),
-        "shark_countmin_estimate({0}, {1})",
-        usage="ds_countmin_estimate(sketch, x)",
-        doc="about how often a value has come, or more: that of its text",
-        example=f"ds_countmin_estimate({_COUNTMIN_EXAMPLE}, 'a')",
-        answer="2",
-    ),
-    ScalarFunction(
-        "ds_countmin_n",
-        takes(BINARY),
-        returns(BIGINT),
-        "shark_countmin_n({0})",
-        usage="ds_countmin_n(sketch)",
-        doc="how many values a countmin sketch has seen",
-        example=f"ds_countmin_n({_COUNTMIN_EXAMPLE})",
-        answer="3",
-    ),
+    Page(
+        "ds_countmin_estimate(sketch, x)",
+        "about how often a value has come, or more: that of its text",
+        f"ds_countmin_estimate({_COUNTMIN_EXAMPLE}, 'a') -> 2",
+    ).scalar((BINARY, STRING), BIGINT, "shark_countmin_estimate({0}, {1})"),
+    Page(
+        "ds_countmin_n(sketch)",
+        "how many values a countmin sketch has seen",
+        f"ds_countmin_n({_COUNTMIN_EXAMPLE}) -> 3",
+    ).scalar((BINARY,), BIGINT, "shark_countmin_n({0})"),
     union_function(
         "countmin", example=f"ds_countmin_n(ds_countmin_union_f({_COUNTMIN_EXAMPLE}, {_COUNTMIN_EXAMPLE}))", answer="6"
     ),
 )
 FREQUENCY_SKETCH_TABLES = (
-    TableFunction(
-        "ds_freq_frequent_items",
-        takes(BINARY, STRING, optional=1),
-        lambda _types: _ITEM_COLUMNS,
-        _frequent_items,
-        usage="ds_freq_frequent_items(sketch[, type of errors])",
-        doc="a row for each frequent value, the most frequent first: about how often it comes, and bounds of that; the "
+    Page(
+        "ds_freq_frequent_items(sketch[, type of errors])",
+        "a row for each frequent value, the most frequent first: about how often it comes, and bounds of that; the "
         "type is NO_FALSE_POSITIVES or NO_FALSE_NEGATIVES",
-        example=f"ds_freq_frequent_items({_FREQUENT_EXAMPLE})",
-        answer="a\t2\t2\t2",
-    ),
+        f"ds_freq_frequent_items({_FREQUENT_EXAMPLE}) -> a\t2\t2\t2",
+    ).table(takes(BINARY, STRING, optional=1), lambda _types: _ITEM_COLUMNS, _frequent_items),
 )
 FREQUENCY_SKETCH_AGGREGATES = (
     state_aggregate(
@@ -341,66 +304,38 @@ def _of_sketch_and_numbers(call: str) -> Lowering:
 
 
 QUANTILE_SKETCH_FUNCTIONS = (
-    ScalarFunction(
-        "ds_kll_n",
-        takes(BINARY),
-        returns(BIGINT),
-        "shark_kll_n({0})",
-        usage="ds_kll_n(sketch)",
-        doc="how many values a kll sketch has seen",
-        example=f"ds_kll_n({_KLL_EXAMPLE})",
-        answer="2",
+    Page("ds_kll_n(sketch)", "how many values a kll sketch has seen", f"ds_kll_n({_KLL_EXAMPLE}) -> 2").scalar(
+        (BINARY,), BIGINT, "shark_kll_n({0})"
     ),
-    ScalarFunction(
-        "ds_kll_quantile",
-        takes(BINARY, DOUBLE),
-        returns(FLOAT),
-        _of_sketch_and_numbers("CAST(shark_kll_quantiles({0}, {1})[1] AS FLOAT)"),
-        usage="ds_kll_quantile(sketch, fraction)",
-        doc="about the least value that is greater than that fraction of all",
-        example=f"ds_kll_quantile({_KLL_EXAMPLE}, 0.5)",
-        answer="2.0",
-    ),
-    ScalarFunction(
-        "ds_kll_quantiles",
+    Page(
+        "ds_kll_quantile(sketch, fraction)",
+        "about the least value that is greater than that fraction of all",
+        f"ds_kll_quantile({_KLL_EXAMPLE}, 0.5) -> 2.0",
+    ).scalar((BINARY, DOUBLE), FLOAT, _of_sketch_and_numbers("CAST(shark_kll_quantiles({0}, {1})[1] AS FLOAT)")),
+    Page(
+        "ds_kll_quantiles(sketch, fraction, …)",
+        "as ds_kll_quantile, for each of the fractions",
+        f"ds_kll_quantiles({_KLL_EXAMPLE}, 0.1, 0.9) -> [1.0,2.0]",
+    ).scalar(
         takes(BINARY, DOUBLE, repeat=True),
-        returns(ArrayType(FLOAT)),
+        ArrayType(FLOAT),
         _of_sketch_and_numbers("CAST(shark_kll_quantiles({0}, {1}) AS FLOAT[])"),
-        usage="ds_kll_quantiles(sketch, fraction, …)",
-        doc="as ds_kll_quantile, for each of the fractions",
-        example=f"ds_kll_quantiles({_KLL_EXAMPLE}, 0.1, 0.9)",
-        answer="[1.0,2.0]",
     ),
-    ScalarFunction(
-        "ds_kll_rank",
-        takes(BINARY, DOUBLE),
-        returns(DOUBLE),
-        "shark_kll_rank({0}, {1})",
-        usage="ds_kll_rank(sketch, value)",
-        doc="about which part of the values is less than one",
-        example=f"ds_kll_rank({_KLL_EXAMPLE}, 2)",
-        answer="0.5",
-    ),
-    ScalarFunction(
-        "ds_kll_cdf",
-        takes(BINARY, DOUBLE, repeat=True),
-        returns(ArrayType(DOUBLE)),
-        _of_sketch_and_numbers("shark_kll_cdf({0}, {1})"),
-        usage="ds_kll_cdf(sketch, split, …)",
-        doc="about which part of the values is below each of the increasing splits, and 1 for all",
-        example=f"ds_kll_cdf({_KLL_EXAMPLE}, 2)",
-        answer="[0.5,1.0]",
-    ),
-    ScalarFunction(
-        "ds_kll_pmf",
-        takes(BINARY, DOUBLE, repeat=True),
-        returns(ArrayType(DOUBLE)),
-        _of_sketch_and_numbers("shark_kll_pmf({0}, {1})"),
-        usage="ds_kll_pmf(sketch, split, …)",
-        doc="about which part of the values is below the first of the increasing splits, between each two, and above",
-        example=f"ds_kll_pmf({_KLL_EXAMPLE}, 1.5, 3)",
-        answer="[0.5,0.5,0.0]",
-    ),
+    Page(
+        "ds_kll_rank(sketch, value)",
+        "about which part of the values is less than one",
+        f"ds_kll_rank({_KLL_EXAMPLE}, 2) -> 0.5",
+    ).scalar((BINARY, DOUBLE), DOUBLE, "shark_kll_rank({0}, {1})"),
+    Page(
+        "ds_kll_cdf(sketch, split, …)",
+        "about which part of the values is below each of the increasing splits, and 1 for all",
+        f"ds_kll_cdf({_KLL_EXAMPLE}, 2) -> [0.5,1.0]",
+    ).scalar(takes(BINARY, DOUBLE, repeat=True), ArrayType(DOUBLE), _of_sketch_and_numbers("shark_kll_cdf({0}, {1})")),
+    Page(
+        "ds_kll_pmf(sketch, split, …)",
+        "about which part of the values is below the first of the increasing splits, between each two, and above",
+        f"ds_kll_pmf({_KLL_EXAMPLE}, 1.5, 3) -> [0.5,0.5,0.0]",
+    ).scalar(takes(BINARY, DOUBLE, repeat=True), ArrayType(DOUBLE), _of_sketch_and_numbers("shark_kll_pmf({0}, {1})")),
     union_function("kll", example=f"ds_kll_n(ds_kll_union_f({_KLL_EXAMPLE}, {_KLL_EXAMPLE}))", answer="4"),
 )
 QUANTILE_SKETCH_AGGREGATES = (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.udf.duckdb_sql import duckdb_type
-from sharkpy.udf.function import NullPolicy, ScalarFunction, Varying
+from sharkpy.udf.function import NullPolicy, Varying
 from sharkpy.udf.map_functions import key_type, map_of_entries
+from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import (
     Types,
     array_and_element,
@@ -96,92 +97,54 @@ def _map_from_entries(args: Sequence[str], types: Types, _result: DataType) -> s
 
 
 SPARK_COLLECTION_FUNCTIONS = (
-    ScalarFunction(
-        "get",
+    Page("get(array, index)", "an element by its position from 0; NULL outside", "get(array(1, 2), 1) -> 2").scalar(
         lambda types: (types[0], INT) if len(types) == 2 and isinstance(types[0], ArrayType) else None,
         lambda types: element_type(types[0]),
         "CASE WHEN {1} >= 0 THEN {0}[CAST({1} AS BIGINT) + 1] END",
         NullPolicy.CUSTOM,
-        usage="get(array, index)",
-        doc="an element by its position from 0; NULL outside",
-        example="get(array(1, 2), 1)",
-        answer="2",
     ),
-    ScalarFunction(
-        "shuffle",
+    Page(
+        "shuffle(array)",
+        "the elements in a random order, another one each time",
+        "shuffle(array(1, 2))",
+        answer=Varying("[2,1]", r"\[1,2\]|\[2,1\]"),
+    ).scalar(
         kind_of(ArrayType),
         same_as(0),
         "list_select({0}, list_grade_up(list_transform({0}, lambda _: random())))",
         is_deterministic=False,
-        usage="shuffle(array)",
-        doc="the elements in a random order, another one each time",
-        example="shuffle(array(1, 2))",
-        answer=Varying("[2,1]", r"\[1,2\]|\[2,1\]"),
     ),
-    ScalarFunction(
-        "try_element_at",
+    Page(
+        "try_element_at(array, position), try_element_at(map, key)",
+        "an element by its position from 1, from the end if it is negative; NULL if there is none",
+        "try_element_at(array(1, 2), -1) -> 2",
+    ).scalar(
         first_of(kind_of(ArrayType, then=(INT,)), _map_and_key),
         lambda types: types[0].value if isinstance(types[0], MapType) else element_type(types[0]),
         "{0}[{1}]",
         NullPolicy.CUSTOM,
-        usage="try_element_at(array, position), try_element_at(map, key)",
-        doc="an element by its position from 1, from the end if it is negative; NULL if there is none",
-        example="try_element_at(array(1, 2), -1)",
-        answer="2",
     ),
-    ScalarFunction(
-        "array_prepend",
-        array_and_element,
-        same_as(0),
-        "CASE WHEN {0} IS NOT NULL THEN list_prepend({1}, {0}) END",
-        NullPolicy.CUSTOM,
-        usage="array_prepend(array, x)",
-        doc="with an element before",
-        example="array_prepend(array(2), 1)",
-        answer="[1,2]",
+    Page("array_prepend(array, x)", "with an element before", "array_prepend(array(2), 1) -> [1,2]").scalar(
+        array_and_element, same_as(0), "CASE WHEN {0} IS NOT NULL THEN list_prepend({1}, {0}) END", NullPolicy.CUSTOM
     ),
-    ScalarFunction(
-        "array_insert",
-        _array_insert_arguments,
-        same_as(0),
-        _array_insert,
-        NullPolicy.CUSTOM,
-        usage="array_insert(array, position, x)",
-        doc="with an element at a position from 1, or from the end",
-        example="array_insert(array(1, 3), 2, 2)",
-        answer="[1,2,3]",
+    Page(
+        "array_insert(array, position, x)",
+        "with an element at a position from 1, or from the end",
+        "array_insert(array(1, 3), 2, 2) -> [1,2,3]",
+    ).scalar(_array_insert_arguments, same_as(0), _array_insert, NullPolicy.CUSTOM),
+    Page("array_compact(array)", "without NULLs", "array_compact(array(1, NULL)) -> [1]").scalar(
+        kind_of(ArrayType), same_as(0), "list_filter({0}, lambda item: item IS NOT NULL)"
     ),
-    ScalarFunction(
-        "array_compact",
-        kind_of(ArrayType),
-        same_as(0),
-        "list_filter({0}, lambda item: item IS NOT NULL)",
-        usage="array_compact(array)",
-        doc="without NULLs",
-        example="array_compact(array(1, NULL))",
-        answer="[1]",
-    ),
-    ScalarFunction(
-        "arrays_zip",
-        _arrays,
-        _zipped_type,
-        _arrays_zip,
-        NullPolicy.CUSTOM,
-        usage="arrays_zip(array, …)",
-        doc="structs of the elements at each position",
-        example="arrays_zip(array(1, 2), array('a', 'b'))",
-        answer='[{"0":1,"1":"a"},{"0":2,"1":"b"}]',
-    ),
-    ScalarFunction(
-        "map_from_entries",
-        _entries,
-        _entries_type,
-        _map_from_entries,
-        usage="map_from_entries(array of structs)",
-        doc="map of an array of keys and values",
-        example="map_from_entries(array(struct('a', 1)))",
-        answer='{"a":1}',
-    ),
+    Page(
+        "arrays_zip(array, …)",
+        "structs of the elements at each position",
+        'arrays_zip(array(1, 2), array(\'a\', \'b\')) -> [{"0":1,"1":"a"},{"0":2,"1":"b"}]',
+    ).scalar(_arrays, _zipped_type, _arrays_zip, NullPolicy.CUSTOM),
+    Page(
+        "map_from_entries(array of structs)",
+        "map of an array of keys and values",
+        "map_from_entries(array(struct('a', 1))) -> {\"a\":1}",
+    ).scalar(_entries, _entries_type, _map_from_entries),
 )
 
 
@@ -240,14 +203,7 @@ def _sequence(args: Sequence[str], types: Types, result: DataType) -> str:
 
 
 SEQUENCE_FUNCTIONS = (
-    ScalarFunction(
-        "sequence",
-        first_of(_sequence_arguments, _time_sequence_arguments),
-        lambda types: ArrayType(types[0]),
-        _sequence,
-        usage="sequence(start, end[, step])",
-        doc="integers, days or times from one to another",
-        example="sequence(1, 3)",
-        answer="[1,2,3]",
-    ),
+    Page(
+        "sequence(start, end[, step])", "integers, days or times from one to another", "sequence(1, 3) -> [1,2,3]"
+    ).scalar(first_of(_sequence_arguments, _time_sequence_arguments), lambda types: ArrayType(types[0]), _sequence),
 )

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from sharkpy.base.errors import TypeMismatchError
 from sharkpy.udf.duckdb_sql import string_value
-from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.function import NullPolicy
+from sharkpy.udf.page import Page
 from sharkpy.udf.pattern_functions import lower_regexp_extract_all
 from sharkpy.udf.signatures import (
     Types,
-    returns,
     takes,
 )
 from sharkpy.values.types import (
@@ -56,140 +56,83 @@ def _matches(args: Sequence[str], types: Types, result: DataType) -> str:
 
 
 SPARK_STRING_FUNCTIONS = (
-    ScalarFunction(
-        "split_part",
-        takes(STRING, STRING, INT),
-        returns(STRING),
+    Page(
+        "split_part(str, delimiter, n)",
+        "a part between delimiters, counted from the end if n is negative",
+        "split_part('a.b.c', '.', 2) -> b",
+    ).scalar(
+        (STRING, STRING, INT),
+        STRING,
         "CASE WHEN {2} = 0 THEN error('split_part: parts count from 1')"
         " WHEN {1} = '' THEN CASE WHEN abs({2}) = 1 THEN {0} ELSE '' END ELSE split_part({0}, {1}, {2}) END",
-        usage="split_part(str, delimiter, n)",
-        doc="a part between delimiters, counted from the end if n is negative",
-        example="split_part('a.b.c', '.', 2)",
-        answer="b",
     ),
-    ScalarFunction(
-        "luhn_check",
-        takes(STRING),
-        returns(BOOLEAN),
-        _luhn_check,
-        usage="luhn_check(str)",
-        doc="whether a number's last digit is the check digit by Luhn's rule",
-        example="luhn_check('8112189876')",
-        answer="true",
-    ),
-    ScalarFunction(
-        "to_binary",
+    Page(
+        "luhn_check(str)",
+        "whether a number's last digit is the check digit by Luhn's rule",
+        "luhn_check('8112189876') -> true",
+    ).scalar((STRING,), BOOLEAN, _luhn_check),
+    Page(
+        "to_binary(str[, format])",
+        "the bytes of hex digits (the default), base64 or utf-8; NULL if the text is malformed",
+        "to_binary('616263', 'hex') -> abc",
+    ).scalar(takes(STRING, STRING, optional=1), BINARY, _to_binary, NullPolicy.CUSTOM, aliases=("try_to_binary",)),
+    Page("btrim(str[, characters])", "without characters at both ends, spaces by default", "btrim(' a ') -> a").scalar(
         takes(STRING, STRING, optional=1),
-        returns(BINARY),
-        _to_binary,
-        NullPolicy.CUSTOM,
-        usage="to_binary(str[, format])",
-        doc="the bytes of hex digits (the default), base64 or utf-8; NULL if the text is malformed",
-        example="to_binary('616263', 'hex')",
-        answer="abc",
-        aliases=("try_to_binary",),
-    ),
-    ScalarFunction(
-        "btrim",
-        takes(STRING, STRING, optional=1),
-        returns(STRING),
+        STRING,
         lambda args, _types, _result: f"trim({args[0]}, {args[1] if len(args) > 1 else chr(39) + ' ' + chr(39)})",
-        usage="btrim(str[, characters])",
-        doc="without characters at both ends, spaces by default",
-        example="btrim(' a ')",
-        answer="a",
     ),
-    ScalarFunction(
-        "quote",
-        takes(STRING),
-        returns(STRING),
-        "chr(39) || replace({0}, chr(39), chr(92) || chr(39)) || chr(39)",
-        usage="quote(str)",
-        doc="the text in single quotes; quotes in it get a backslash",
-        example="quote('it')",
-        answer="'it'",
+    Page("quote(str)", "the text in single quotes; quotes in it get a backslash", "quote('it') -> 'it'").scalar(
+        (STRING,), STRING, "chr(39) || replace({0}, chr(39), chr(92) || chr(39)) || chr(39)"
     ),
-    ScalarFunction(
-        "regexp_instr",
+    Page(
+        "regexp_instr(str, pattern[, group])",
+        "position of the first match of a Java regular expression; 0 if there is none",
+        "regexp_instr('a1b2', '\\\\d') -> 2",
+    ).scalar(
         takes(STRING, STRING, INT, optional=1),
-        returns(INT),
+        INT,
         "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN"
         " CAST(coalesce(strpos({0}, nullif(shark_regexp_extract_all({0}, {1}, 0)[1], '')), 0) AS INTEGER) END",
-        usage="regexp_instr(str, pattern[, group])",
-        doc="position of the first match of a Java regular expression; 0 if there is none",
-        example="regexp_instr('a1b2', '\\\\d')",
-        answer="2",
     ),
-    ScalarFunction(
-        "jaro_winkler_similarity",
-        takes(STRING, STRING),
-        returns(DOUBLE),
-        "jaro_winkler_similarity({0}, {1})",
-        usage="jaro_winkler_similarity(a, b)",
-        doc="likeness from 0 to 1",
-        example="jaro_winkler_similarity('MARTHA', 'MARHTA')",
-        answer="0.9611111111111111",
-    ),
-    ScalarFunction(
-        "overlay",
-        takes(STRING, STRING, INT, INT, optional=1),
-        returns(STRING),
-        _overlay,
-        usage="overlay(str, part, position[, length])",
-        doc="the text with a part from a position replaced; without a length, the part is as long as the replacement",
-        example="overlay('Spark SQL', '_', 6)",
-        answer="Spark_SQL",
-    ),
-    ScalarFunction(
-        "bit_length",
+    Page(
+        "jaro_winkler_similarity(a, b)",
+        "likeness from 0 to 1",
+        "jaro_winkler_similarity('MARTHA', 'MARHTA') -> 0.9611111111111111",
+    ).scalar((STRING, STRING), DOUBLE, "jaro_winkler_similarity({0}, {1})"),
+    Page(
+        "overlay(str, part, position[, length])",
+        "the text with a part from a position replaced; without a length, the part is as long as the replacement",
+        "overlay('Spark SQL', '_', 6) -> Spark_SQL",
+    ).scalar(takes(STRING, STRING, INT, INT, optional=1), STRING, _overlay),
+    Page("bit_length(x)", "bits in UTF-8", "bit_length('abc') -> 24").scalar(
         lambda types: types if types == [BINARY] else takes(STRING)(types),
-        returns(INT),
+        INT,
         lambda args, types, _result: (
             f"CAST({'octet_length' if types[0] == BINARY else 'strlen'}({args[0]}) * 8 AS INTEGER)"
         ),
-        usage="bit_length(x)",
-        doc="bits in UTF-8",
-        example="bit_length('abc')",
-        answer="24",
     ),
-    ScalarFunction(
-        "regexp_count",
-        takes(STRING, STRING),
-        returns(INT),
-        lambda args, types, result: f"CAST(len({_matches(args, types, result)}) AS INTEGER)",
-        usage="regexp_count(str, pattern)",
-        doc="matches of a Java regular expression",
-        example="regexp_count('a1b2', '\\\\d')",
-        answer="2",
+    Page(
+        "regexp_count(str, pattern)", "matches of a Java regular expression", "regexp_count('a1b2', '\\\\d') -> 2"
+    ).scalar(
+        (STRING, STRING), INT, lambda args, types, result: f"CAST(len({_matches(args, types, result)}) AS INTEGER)"
     ),
-    ScalarFunction(
-        "regexp_substr",
-        takes(STRING, STRING),
-        returns(STRING),
-        lambda args, types, result: f"{_matches(args, types, result)}[1]",
-        usage="regexp_substr(str, pattern)",
-        doc="the first match of a Java regular expression; NULL if there is none",
-        example="regexp_substr('a1b2', '\\\\d')",
-        answer="1",
-    ),
-    ScalarFunction(
-        "json_array_length",
-        takes(STRING),
-        returns(INT),
+    Page(
+        "regexp_substr(str, pattern)",
+        "the first match of a Java regular expression; NULL if there is none",
+        "regexp_substr('a1b2', '\\\\d') -> 1",
+    ).scalar((STRING, STRING), STRING, lambda args, types, result: f"{_matches(args, types, result)}[1]"),
+    Page(
+        "json_array_length(json)", "elements of a JSON array; NULL for other texts", "json_array_length('[1, 2]') -> 2"
+    ).scalar(
+        (STRING,),
+        INT,
         "CAST(CASE WHEN json_valid({0}) AND json_type({0}) = 'ARRAY' THEN json_array_length({0}) END AS INTEGER)",
-        usage="json_array_length(json)",
-        doc="elements of a JSON array; NULL for other texts",
-        example="json_array_length('[1, 2]')",
-        answer="2",
     ),
-    ScalarFunction(
-        "json_object_keys",
-        takes(STRING),
-        returns(ArrayType(STRING)),
-        "CASE WHEN json_valid({0}) AND json_type({0}) = 'OBJECT' THEN json_keys({0}) END",
-        usage="json_object_keys(json)",
-        doc="the keys of a JSON object; NULL for other texts",
-        example="json_object_keys('{\"a\": 1}')",
-        answer='["a"]',
+    Page(
+        "json_object_keys(json)",
+        "the keys of a JSON object; NULL for other texts",
+        'json_object_keys(\'{"a": 1}\') -> ["a"]',
+    ).scalar(
+        (STRING,), ArrayType(STRING), "CASE WHEN json_valid({0}) AND json_type({0}) = 'OBJECT' THEN json_keys({0}) END"
     ),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sharkpy.udf.function import EXAMPLE_ROWS, Answer, Function, NullPolicy, RelationFunction, ScalarFunction, Varying
-from sharkpy.udf.signatures import returns, takes
+from sharkpy.udf.page import Page
 from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
@@ -130,13 +130,7 @@ SPECIAL_FORMS: tuple[SpecialForm, ...] = (
         example="cast('1.5' AS DOUBLE)",
         answer="1.5",
     ),
-    SpecialForm(
-        "try_cast",
-        usage="try_cast(x AS type)",
-        doc="as CAST",
-        example="try_cast('a' AS INT)",
-        answer="NULL",
-    ),
+    SpecialForm("try_cast", usage="try_cast(x AS type)", doc="as CAST", example="try_cast('a' AS INT)", answer="NULL"),
     SpecialForm(
         "extract",
         usage="extract(unit FROM time)",
@@ -206,28 +200,13 @@ SPECIAL_FORMS: tuple[SpecialForm, ...] = (
 def _session_function(
     name: str, result: DataType, lowering: str, *, doc: str, answer: Answer, aliases: tuple[str, ...] = ()
 ) -> ScalarFunction:
-    return ScalarFunction(
-        name,
-        takes(),
-        returns(result),
-        lowering,
-        NullPolicy.CUSTOM,
-        usage=f"{name}()",
-        doc=doc,
-        example=f"{name}()",
-        answer=answer,
-        aliases=aliases,
+    return Page(f"{name}()", doc, f"{name}()", answer=answer).scalar(
+        (), result, lowering, NullPolicy.CUSTOM, aliases=aliases
     )
 
 
 SESSION_FUNCTIONS = (
-    _session_function(
-        "version",
-        STRING,
-        "'3.1.3'",
-        doc="the version of Hive that counts",
-        answer="3.1.3",
-    ),
+    _session_function("version", STRING, "'3.1.3'", doc="the version of Hive that counts", answer="3.1.3"),
     _session_function(
         "current_user",
         STRING,
@@ -237,11 +216,7 @@ SESSION_FUNCTIONS = (
         aliases=("session_user", "user"),
     ),
     _session_function(
-        "logged_in_user",
-        STRING,
-        "''",
-        doc="the name of the session's user",
-        answer=Varying("ann", ".+"),
+        "logged_in_user", STRING, "''", doc="the name of the session's user", answer=Varying("ann", ".+")
     ),
     _session_function(
         "current_groups",
@@ -251,11 +226,7 @@ SESSION_FUNCTIONS = (
         answer=Varying('["staff"]', r'\[("[^"]+"(,"[^"]+")*)?\]'),
     ),
     _session_function(
-        "current_authorizer",
-        STRING,
-        "CAST(NULL AS VARCHAR)",
-        doc="NULL: there is no authorizer",
-        answer="NULL",
+        "current_authorizer", STRING, "CAST(NULL AS VARCHAR)", doc="NULL: there is no authorizer", answer="NULL"
     ),
     _session_function(
         "restrict_information_schema",
@@ -265,11 +236,7 @@ SESSION_FUNCTIONS = (
         answer="false",
     ),
     _session_function(
-        "current_timezone",
-        STRING,
-        "'UTC'",
-        doc="the session's time zone",
-        answer=Varying("UTC", r"[\w/+:-]+"),
+        "current_timezone", STRING, "'UTC'", doc="the session's time zone", answer=Varying("UTC", r"[\w/+:-]+")
     ),
     _session_function(
         "current_database",

@@ -8,7 +8,8 @@ from sharkpy.udf.array_functions import joined_items
 from sharkpy.udf.duckdb_sql import balanced, integer_value, quote_string, string_value
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.map_functions import map_of_entries
-from sharkpy.udf.signatures import Types, all_common, converts, first_of, kind_of, returns, same_as, takes
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, all_common, converts, first_of, kind_of, same_as, takes
 from sharkpy.udf.string_kernels import lower_sql, overlaps_itself, upper_sql
 from sharkpy.values.types import (
     BIGINT,
@@ -33,16 +34,8 @@ def string_function(
     aliases: tuple[str, ...] = (),
 ) -> ScalarFunction:
     """A function from a string and more arguments to a string."""
-    return ScalarFunction(
-        name,
-        takes(STRING, *more, optional=optional),
-        returns(STRING),
-        lowering,
-        usage=usage,
-        doc=doc,
-        example=example,
-        answer=answer,
-        aliases=aliases,
+    return Page(usage, doc, f"{example} -> {answer}", name=name).scalar(
+        takes(STRING, *more, optional=optional), STRING, lowering, aliases=aliases
     )
 
 
@@ -173,71 +166,33 @@ def _substring_index(args: Sequence[str], _types: Types, _result: DataType) -> s
 
 
 STRING_FUNCTIONS = (
-    ScalarFunction(
-        "concat",
-        _concat_arguments,
-        same_as(0),
-        lambda args, _types, _result: balanced("||", args),
-        usage="concat(x, …)",
-        doc="joined strings, binaries or arrays; NULL if any is NULL",
-        example="concat('a', 1)",
-        answer="a1",
+    Page("concat(x, …)", "joined strings, binaries or arrays; NULL if any is NULL", "concat('a', 1) -> a1").scalar(
+        _concat_arguments, same_as(0), lambda args, _types, _result: balanced("||", args)
     ),
-    ScalarFunction(
-        "concat_ws",
-        _concat_ws_arguments,
-        returns(STRING),
-        _concat_ws,
-        NullPolicy.CUSTOM,
-        usage="concat_ws(separator, x, …)",
-        doc="strings and arrays of strings joined by the first argument, NULLs left out",
-        example="concat_ws('-', 'a', NULL, 'b')",
-        answer="a-b",
+    Page(
+        "concat_ws(separator, x, …)",
+        "strings and arrays of strings joined by the first argument, NULLs left out",
+        "concat_ws('-', 'a', NULL, 'b') -> a-b",
+    ).scalar(_concat_ws_arguments, STRING, _concat_ws, NullPolicy.CUSTOM),
+    Page(
+        "substr(str, position[, length])",
+        "part from a position, counted from the end if it is negative; 0 counts as 1",
+        "substr('hello', -3, 2) -> ll",
+    ).scalar(_substr_arguments, same_as(0), _substr, aliases=("mid", "substring")),
+    Page(
+        "substring_index(str, delimiter, n)",
+        "the part before the n-th delimiter; if n is negative, the part after it, counted from the end",
+        "substring_index('a.b.c', '.', 2) -> a.b",
+    ).scalar((STRING, STRING, INT), STRING, _substring_index, NullPolicy.CUSTOM),
+    Page("length(x)", "characters, or bytes of a binary", "length('abc') -> 3").scalar(
+        _length_arguments, INT, _length, aliases=("char_length", "character_length", "len")
     ),
-    ScalarFunction(
-        "substr",
-        _substr_arguments,
-        same_as(0),
-        _substr,
-        usage="substr(str, position[, length])",
-        doc="part from a position, counted from the end if it is negative; 0 counts as 1",
-        example="substr('hello', -3, 2)",
-        answer="ll",
-        aliases=("mid", "substring"),
-    ),
-    ScalarFunction(
-        "substring_index",
-        takes(STRING, STRING, INT),
-        returns(STRING),
-        _substring_index,
-        NullPolicy.CUSTOM,
-        usage="substring_index(str, delimiter, n)",
-        doc="the part before the n-th delimiter; if n is negative, the part after it, counted from the end",
-        example="substring_index('a.b.c', '.', 2)",
-        answer="a.b",
-    ),
-    ScalarFunction(
-        "length",
+    Page("octet_length(x)", "bytes in UTF-8", "octet_length('abc') -> 3").scalar(
         _length_arguments,
-        returns(INT),
-        _length,
-        usage="length(x)",
-        doc="characters, or bytes of a binary",
-        example="length('abc')",
-        answer="3",
-        aliases=("char_length", "character_length", "len"),
-    ),
-    ScalarFunction(
-        "octet_length",
-        _length_arguments,
-        returns(INT),
+        INT,
         lambda args, types, _result: (
             f"CAST({'octet_length' if types[0] == BINARY else 'strlen'}({args[0]}) AS INTEGER)"
         ),
-        usage="octet_length(x)",
-        doc="bytes in UTF-8",
-        example="octet_length('abc')",
-        answer="3",
     ),
     string_function(
         "upper",
@@ -295,15 +250,10 @@ STRING_FUNCTIONS = (
         example="rtrim('a ')",
         answer="a",
     ),
-    ScalarFunction(
-        "reverse",
+    Page("reverse(str)", "backwards", "reverse('abc') -> cba").scalar(
         first_of(kind_of(ArrayType), takes(STRING)),
         same_as(0),
         lambda args, types, _result: f"{'list' if isinstance(types[0], ArrayType) else 'shark'}_reverse({args[0]})",
-        usage="reverse(str)",
-        doc="backwards",
-        example="reverse('abc')",
-        answer="cba",
     ),
     string_function(
         "repeat",
@@ -314,16 +264,7 @@ STRING_FUNCTIONS = (
         example="repeat('ab', 2)",
         answer="abab",
     ),
-    ScalarFunction(
-        "space",
-        takes(INT),
-        returns(STRING),
-        "repeat(' ', greatest({0}, 0))",
-        usage="space(n)",
-        doc="so many spaces",
-        example="space(2)",
-        answer="  ",
-    ),
+    Page("space(n)", "so many spaces", "space(2) ->   ").scalar((INT,), STRING, "repeat(' ', greatest({0}, 0))"),
     string_function(
         "lpad",
         _pad("left"),
@@ -385,50 +326,25 @@ STRING_FUNCTIONS = (
         example="translate('abc', 'ab', 'x')",
         answer="xc",
     ),
-    ScalarFunction(
-        "ascii",
-        takes(STRING),
-        returns(INT),
-        "ascii({0})",
-        usage="ascii(str)",
-        doc="code point of the first character; 0 for an empty string",
-        example="ascii('A')",
-        answer="65",
+    Page("ascii(str)", "code point of the first character; 0 for an empty string", "ascii('A') -> 65").scalar(
+        (STRING,), INT, "ascii({0})"
     ),
-    ScalarFunction(
-        "chr",
-        takes(BIGINT),
-        returns(STRING),
-        "CASE WHEN {0} < 0 THEN '' ELSE chr(CAST({0} % 256 AS INTEGER)) END",
-        usage="chr(n)",
-        doc="character of a code modulo 256",
-        example="chr(65)",
-        answer="A",
-        aliases=("char",),
+    Page("chr(n)", "character of a code modulo 256", "chr(65) -> A").scalar(
+        (BIGINT,), STRING, "CASE WHEN {0} < 0 THEN '' ELSE chr(CAST({0} % 256 AS INTEGER)) END", aliases=("char",)
     ),
-    ScalarFunction(
-        "str_to_map",
-        takes(STRING, STRING, STRING, optional=2),
-        returns(MapType(STRING, STRING)),
-        _str_to_map,
-        usage="str_to_map(str[, delimiter of pairs[, delimiter of values]])",
-        doc="map from text; delimiters ',' and ':' by default",
-        example="str_to_map('a:1,b:2')",
-        answer='{"a":"1","b":"2"}',
-    ),
-    ScalarFunction(
-        "elt",
+    Page(
+        "str_to_map(str[, delimiter of pairs[, delimiter of values]])",
+        "map from text; delimiters ',' and ':' by default",
+        'str_to_map(\'a:1,b:2\') -> {"a":"1","b":"2"}',
+    ).scalar(takes(STRING, STRING, STRING, optional=2), MapType(STRING, STRING), _str_to_map),
+    Page("elt(n, str, …)", "the argument at a position", "elt(2, 'a', 'b') -> b").scalar(
         lambda types: (
             [INT] + [STRING] * (len(types) - 1)
             if len(types) >= 2 and converts(types[0], INT) and all(converts(t, STRING) for t in types[1:])
             else None
         ),
-        returns(STRING),
+        STRING,
         _elt,
         NullPolicy.CUSTOM,
-        usage="elt(n, str, …)",
-        doc="the argument at a position",
-        example="elt(2, 'a', 'b')",
-        answer="b",
     ),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.udf.function import NullPolicy
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, takes
 from sharkpy.udf.string_functions import string_function
 from sharkpy.values.types import (
     BOOLEAN,
@@ -28,42 +29,33 @@ def _levenshtein(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 STRING_SEARCH_FUNCTIONS = (
-    ScalarFunction(
-        "instr",
-        takes(STRING, STRING),
-        returns(INT),
-        "CAST(strpos({0}, {1}) AS INTEGER)",
-        usage="instr(str, part)",
-        doc="position of a string in the first one; 0 if it is absent",
-        example="instr('hello', 'l')",
-        answer="3",
-    ),
-    ScalarFunction(
-        "locate",
+    Page(
+        "instr(str, part)", "position of a string in the first one; 0 if it is absent", "instr('hello', 'l') -> 3"
+    ).scalar((STRING, STRING), INT, "CAST(strpos({0}, {1}) AS INTEGER)"),
+    Page(
+        "locate(part, str[, position])",
+        "position of the first argument in the second, from a position on",
+        "locate('l', 'hello', 4) -> 4",
+    ).scalar(
         takes(STRING, STRING, INT, optional=1),
-        returns(INT),
+        INT,
         lambda args, _types, _result: (
             f"CAST(strpos({args[1]}, {args[0]}) AS INTEGER)"
             if len(args) == 2
             else f"CAST(shark_locate({args[0]}, {args[1]}, coalesce({args[2]}, 0)) AS INTEGER)"
         ),
         NullPolicy.CUSTOM,
-        usage="locate(part, str[, position])",
-        doc="position of the first argument in the second, from a position on",
-        example="locate('l', 'hello', 4)",
-        answer="4",
     ),
-    ScalarFunction(
-        "find_in_set",
-        takes(STRING, STRING),
-        returns(INT),
+    Page(
+        "find_in_set(str, list)",
+        "position in a list separated by commas; 0 if it is absent",
+        "find_in_set('b', 'a,b') -> 2",
+    ).scalar(
+        (STRING, STRING),
+        INT,
         "CASE WHEN contains({0}, ',') THEN 0 ELSE CAST(coalesce(list_position(string_split({1}, ','), {0}),"
         " CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN 0 END) AS INTEGER) END",
         NullPolicy.CUSTOM,
-        usage="find_in_set(str, list)",
-        doc="position in a list separated by commas; 0 if it is absent",
-        example="find_in_set('b', 'a,b')",
-        answer="2",
     ),
     string_function(
         "soundex",
@@ -73,65 +65,31 @@ STRING_SEARCH_FUNCTIONS = (
         example="soundex('Miller')",
         answer="M460",
     ),
-    ScalarFunction(
-        "levenshtein",
-        takes(STRING, STRING, INT, optional=1),
-        returns(INT),
-        _levenshtein,
-        usage="levenshtein(a, b[, limit])",
-        doc="edit distance; -1 if it exceeds the third argument",
-        example="levenshtein('kitten', 'sitting')",
-        answer="3",
-    ),
-    ScalarFunction(
-        "sentences",
+    Page(
+        "levenshtein(a, b[, limit])",
+        "edit distance; -1 if it exceeds the third argument",
+        "levenshtein('kitten', 'sitting') -> 3",
+    ).scalar(takes(STRING, STRING, INT, optional=1), INT, _levenshtein),
+    Page(
+        "sentences(str[, language[, country]])",
+        "the words of each sentence, by the rules of European languages",
+        'sentences(\'Hello there! How are you?\') -> [["Hello","there"],["How","are","you"]]',
+    ).scalar(
         takes(STRING, STRING, STRING, optional=2),
-        returns(ArrayType(ArrayType(STRING))),
+        ArrayType(ArrayType(STRING)),
         "shark_sentences({0})",
         NullPolicy.CUSTOM,
-        usage="sentences(str[, language[, country]])",
-        doc="the words of each sentence, by the rules of European languages",
-        example="sentences('Hello there! How are you?')",
-        answer='[["Hello","there"],["How","are","you"]]',
     ),
-    ScalarFunction(
-        "startswith",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        "starts_with({0}, {1})",
-        usage="startswith(str, part)",
-        doc="whether it begins so",
-        example="startswith('abc', 'ab')",
-        answer="true",
+    Page("startswith(str, part)", "whether it begins so", "startswith('abc', 'ab') -> true").scalar(
+        (STRING, STRING), BOOLEAN, "starts_with({0}, {1})"
     ),
-    ScalarFunction(
-        "endswith",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        "ends_with({0}, {1})",
-        usage="endswith(str, part)",
-        doc="whether it ends so",
-        example="endswith('abc', 'bc')",
-        answer="true",
+    Page("endswith(str, part)", "whether it ends so", "endswith('abc', 'bc') -> true").scalar(
+        (STRING, STRING), BOOLEAN, "ends_with({0}, {1})"
     ),
-    ScalarFunction(
-        "contains",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        "contains({0}, {1})",
-        usage="contains(str, part)",
-        doc="whether it contains",
-        example="contains('abc', 'b')",
-        answer="true",
+    Page("contains(str, part)", "whether it contains", "contains('abc', 'b') -> true").scalar(
+        (STRING, STRING), BOOLEAN, "contains({0}, {1})"
     ),
-    ScalarFunction(
-        "ilike",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        "({0} ILIKE {1})",
-        usage="ilike(str, pattern)",
-        doc="LIKE without regard to case",
-        example="ilike('ABC', 'a%')",
-        answer="true",
+    Page("ilike(str, pattern)", "LIKE without regard to case", "ilike('ABC', 'a%') -> true").scalar(
+        (STRING, STRING), BOOLEAN, "({0} ILIKE {1})"
     ),
 )

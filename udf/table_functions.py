@@ -8,6 +8,7 @@ from sharkpy.base.errors import BindError, InternalError
 from sharkpy.udf.duckdb_sql import quote_string, string_value
 from sharkpy.udf.function import ListsRule, TableFunction
 from sharkpy.udf.json_functions import lower_get_json_object
+from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import Types, converts, kind_of, takes
 from sharkpy.udf.url_functions import lower_parse_url
 from sharkpy.values.common_types import common_type
@@ -152,87 +153,42 @@ def _outer(row: TableFunction, lists: ListsRule) -> TableFunction:
 
 
 _GENERATORS = (
-    TableFunction(
-        "explode",
-        kind_of(ArrayType, MapType),
-        _explode_columns,
-        _explode,
-        usage="explode(array), explode(map)",
-        doc="a row for each element or entry",
-        example="explode(array(1, 2))",
-        answer="1\n2",
+    Page("explode(array), explode(map)", "a row for each element or entry", "explode(array(1, 2)) -> 1\n2").table(
+        kind_of(ArrayType, MapType), _explode_columns, _explode
     ),
-    TableFunction(
-        "posexplode",
-        kind_of(ArrayType, MapType),
-        _posexplode_columns,
-        _posexplode,
-        usage="posexplode(array), posexplode(map)",
-        doc="a row for each element, with its position from 0",
-        example="posexplode(array('a', 'b'))",
-        answer="0\ta\n1\tb",
+    Page(
+        "posexplode(array), posexplode(map)",
+        "a row for each element, with its position from 0",
+        "posexplode(array('a', 'b')) -> 0\ta\n1\tb",
+    ).table(kind_of(ArrayType, MapType), _posexplode_columns, _posexplode),
+    Page(
+        "inline(array of structs)", "a row for each struct of an array", "inline(array(struct(1, 'a'))) -> 1\ta"
+    ).table(_inline_arguments, _inline_columns, _inline),
+    Page("stack(n, x, …)", "the values, dealt to n rows", "stack(2, 1, 'a', 2, 'b') -> 1\ta\n2\tb").table(
+        _stack_arguments, _stack_columns, _stack, literal_columns=_stack_literal_columns
     ),
-    TableFunction(
-        "inline",
-        _inline_arguments,
-        _inline_columns,
-        _inline,
-        usage="inline(array of structs)",
-        doc="a row for each struct of an array",
-        example="inline(array(struct(1, 'a')))",
-        answer="1\ta",
-    ),
-    TableFunction(
-        "stack",
-        _stack_arguments,
-        _stack_columns,
-        _stack,
-        usage="stack(n, x, …)",
-        doc="the values, dealt to n rows",
-        example="stack(2, 1, 'a', 2, 'b')",
-        answer="1\ta\n2\tb",
-        literal_columns=_stack_literal_columns,
-    ),
-    TableFunction(
-        "range",
-        takes(BIGINT, BIGINT, BIGINT, INT, optional=3),
-        lambda _types: (("id", BIGINT),),
-        _range,
-        usage="range(end), range(start, end[, step[, partitions]])",
-        doc="the integers up to its only argument, or from one to another, both without the end, and by steps",
-        example="range(1, 10, 3)",
-        answer="1\n4\n7",
-    ),
-    TableFunction(
-        "replicate_rows",
+    Page(
+        "range(end), range(start, end[, step[, partitions]])",
+        "the integers up to its only argument, or from one to another, both without the end, and by steps",
+        "range(1, 10, 3) -> 1\n4\n7",
+    ).table(takes(BIGINT, BIGINT, BIGINT, INT, optional=3), lambda _types: (("id", BIGINT),), _range),
+    Page(
+        "replicate_rows(n, x, …)",
+        "the values in as many equal rows as the first argument says",
+        "replicate_rows(2, 'a', 1) -> 2\ta\t1\n2\ta\t1",
+    ).table(
         lambda types: (BIGINT, *types[1:]) if len(types) >= 2 and converts(types[0], BIGINT) else None,
         lambda types: tuple((f"col{index}", dtype) for index, dtype in enumerate(types)),
         _replicate_rows,
-        usage="replicate_rows(n, x, …)",
-        doc="the values in as many equal rows as the first argument says",
-        example="replicate_rows(2, 'a', 1)",
-        answer="2\ta\t1\n2\ta\t1",
     ),
-    TableFunction(
-        "json_tuple",
-        takes(STRING, STRING, repeat=True),
-        _numbered,
-        _json_tuple,
-        usage="json_tuple(json, key, …)",
-        doc="values of the keys of a JSON object",
-        example="json_tuple('{\"a\": 1}', 'a')",
-        answer="1",
+    Page("json_tuple(json, key, …)", "values of the keys of a JSON object", "json_tuple('{\"a\": 1}', 'a') -> 1").table(
+        takes(STRING, STRING, repeat=True), _numbered, _json_tuple
     ),
-    TableFunction(
-        "parse_url_tuple",
-        takes(STRING, STRING, repeat=True),
-        _numbered,
-        _parse_url_tuple,
-        usage="parse_url_tuple(url, part, …)",
-        doc="parts of a URL, QUERY:key among them",
-        example="parse_url_tuple('http://a/b', 'HOST', 'PATH')",
-        answer="a\t/b",
-    ),
+    Page(
+        "parse_url_tuple(url, part, …)",
+        "parts of a URL, QUERY:key among them",
+        "parse_url_tuple('http://a/b', 'HOST', 'PATH') -> a\t/b",
+    ).table(takes(STRING, STRING, repeat=True), _numbered, _parse_url_tuple),
 )
 
 TABLE_FUNCTIONS = (

@@ -9,7 +9,8 @@ from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.duckdb_sql import duckdb_type, quote_string, string_value
 from sharkpy.udf.function import NullPolicy, ScalarFunction, TypeRule
 from sharkpy.udf.lower import render
-from sharkpy.udf.signatures import Types, exact, first_of, returns, takes
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, exact, first_of, takes
 from sharkpy.values.types import (
     BIGINT,
     DATE,
@@ -55,17 +56,7 @@ def _part(
         return f"CAST({lowering.format(*args)} AS INTEGER)"
 
     rule = arguments if kind is None else first_of(exact(kind), arguments)
-    return ScalarFunction(
-        name,
-        rule,
-        returns(INT),
-        lower,
-        usage=usage,
-        doc=doc,
-        example=example,
-        answer=answer,
-        aliases=aliases,
-    )
+    return Page(usage, doc, f"{example} -> {answer}", name=name).scalar(rule, INT, lower, aliases=aliases)
 
 
 def _date_part(
@@ -119,21 +110,9 @@ def _time_of_day(text: str) -> str:
 
 
 DATE_PART_FUNCTIONS = (
-    _date_part(
-        "year",
-        "year({0})",
-        of_interval=(INTERVAL_YEAR_MONTH, "({0} // 12)"),
-        doc="the year",
-        answer="2013",
-    ),
+    _date_part("year", "year({0})", of_interval=(INTERVAL_YEAR_MONTH, "({0} // 12)"), doc="the year", answer="2013"),
     _date_part("quarter", "quarter({0})", doc="1 to 4", answer="3"),
-    _date_part(
-        "month",
-        "month({0})",
-        of_interval=(INTERVAL_YEAR_MONTH, "({0} % 12)"),
-        doc="1 to 12",
-        answer="7",
-    ),
+    _date_part("month", "month({0})", of_interval=(INTERVAL_YEAR_MONTH, "({0} % 12)"), doc="1 to 12", answer="7"),
     _date_part(
         "day",
         "day({0})",
@@ -142,19 +121,9 @@ DATE_PART_FUNCTIONS = (
         answer="30",
         aliases=("dayofmonth",),
     ),
-    _date_part(
-        "dayofweek",
-        "dayofweek({0}) + 1",
-        doc="1 (Sunday) to 7",
-        answer="3",
-    ),
+    _date_part("dayofweek", "dayofweek({0}) + 1", doc="1 (Sunday) to 7", answer="3"),
     _date_part("dayofyear", "dayofyear({0})", doc="1 to 366", answer="211"),
-    _date_part(
-        "weekday",
-        "isodow({0}) - 1",
-        doc="0 (Monday) to 6",
-        answer="1",
-    ),
+    _date_part("weekday", "isodow({0}) - 1", doc="0 (Monday) to 6", answer="1"),
     _date_part("weekofyear", "weekofyear({0})", doc="ISO week", answer="31"),
     _time_part("hour", 3_600_000_000, 24, doc="0 to 23", answer="12"),
     _time_part("minute", 60_000_000, 60, doc="0 to 59", answer="58"),
@@ -181,16 +150,11 @@ def _trunc(args: Sequence[str], types: Types, result: DataType) -> str:
 
 
 def _floor(unit: str, *, answer: str) -> ScalarFunction:
-    return ScalarFunction(
-        f"floor_{unit}",
-        takes(TIMESTAMP),
-        returns(TIMESTAMP),
-        f"CAST(date_trunc('{unit}', {{0}}) AS TIMESTAMP)",
-        usage=f"floor_{unit}(time)",
-        doc=f"the time at which its {unit} began",
-        example=f"floor_{unit}('2015-03-05 09:32:05.359')",
-        answer=answer,
-    )
+    return Page(
+        f"floor_{unit}(time)",
+        f"the time at which its {unit} began",
+        f"floor_{unit}('2015-03-05 09:32:05.359') -> {answer}",
+    ).scalar((TIMESTAMP,), TIMESTAMP, f"CAST(date_trunc('{unit}', {{0}}) AS TIMESTAMP)")
 
 
 _TRUNCATED = {
@@ -220,16 +184,11 @@ def _date_trunc(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 DATE_TRUNCATION_FUNCTIONS = (
-    ScalarFunction(
-        "trunc",
-        _trunc_arguments,
-        lambda types: types[0],
-        _trunc,
-        usage="trunc(date, unit), trunc(x[, places])",
-        doc="first day of its year, quarter, month or week; or a number cut at so many places",
-        example="trunc('2009-02-12', 'MM')",
-        answer="2009-02-01",
-    ),
+    Page(
+        "trunc(date, unit), trunc(x[, places])",
+        "first day of its year, quarter, month or week; or a number cut at so many places",
+        "trunc('2009-02-12', 'MM') -> 2009-02-01",
+    ).scalar(_trunc_arguments, lambda types: types[0], _trunc),
     _floor("year", answer="2015-01-01 00:00:00"),
     _floor("quarter", answer="2015-01-01 00:00:00"),
     _floor("month", answer="2015-03-01 00:00:00"),
@@ -238,17 +197,11 @@ DATE_TRUNCATION_FUNCTIONS = (
     _floor("hour", answer="2015-03-05 09:00:00"),
     _floor("minute", answer="2015-03-05 09:32:00"),
     _floor("second", answer="2015-03-05 09:32:05"),
-    ScalarFunction(
-        "date_trunc",
-        takes(STRING, TIMESTAMP),
-        returns(TIMESTAMP),
-        _date_trunc,
-        NullPolicy.CUSTOM,
-        usage="date_trunc(unit, time)",
-        doc="the time down to a unit; NULL if there is no such unit",
-        example="date_trunc('HOUR', '2015-03-05T09:32:05.359')",
-        answer="2015-03-05 09:00:00",
-    ),
+    Page(
+        "date_trunc(unit, time)",
+        "the time down to a unit; NULL if there is no such unit",
+        "date_trunc('HOUR', '2015-03-05T09:32:05.359') -> 2015-03-05 09:00:00",
+    ).scalar((STRING, TIMESTAMP), TIMESTAMP, _date_trunc, NullPolicy.CUSTOM),
 )
 
 
@@ -298,44 +251,30 @@ def _total(counts: Sequence[str], units: Sequence[int]) -> str:
 
 
 TIME_UNIT_FUNCTIONS = (
-    ScalarFunction(
-        "make_ym_interval",
+    Page(
+        "make_ym_interval([years[, months]])", "an interval of years and months", "make_ym_interval(1, 2) -> 1-2"
+    ).scalar(
         takes(INT, INT, optional=2),
-        returns(INTERVAL_YEAR_MONTH),
+        INTERVAL_YEAR_MONTH,
         lambda args, _types, _result: f"TRY_CAST({_total(args, (12, 1))} AS INTEGER)",
-        usage="make_ym_interval([years[, months]])",
-        doc="an interval of years and months",
-        example="make_ym_interval(1, 2)",
-        answer="1-2",
     ),
-    ScalarFunction(
-        "make_dt_interval",
+    Page(
+        "make_dt_interval([days[, hours[, minutes[, seconds]]]])",
+        "an interval of days, hours, minutes and seconds",
+        "make_dt_interval(1, 12, 30, 1.5) -> 1 12:30:01.500000000",
+    ).scalar(
         takes(INT, INT, INT, _SECONDS, optional=4),
-        returns(INTERVAL_DAY_TIME),
+        INTERVAL_DAY_TIME,
         lambda args, _types, _result: f"TRY_CAST({_total(args, _CLOCK)} AS BIGINT)",
-        usage="make_dt_interval([days[, hours[, minutes[, seconds]]]])",
-        doc="an interval of days, hours, minutes and seconds",
-        example="make_dt_interval(1, 12, 30, 1.5)",
-        answer="1 12:30:01.500000000",
     ),
-    ScalarFunction(
-        "timestampadd",
-        takes(STRING, BIGINT, TIMESTAMP),
-        returns(TIMESTAMP),
-        _add,
-        usage="timestampadd(unit, n, time)",
-        doc="a time so many units later",
-        example="timestampadd('month', 1, '2024-01-31 10:00:00')",
-        answer="2024-02-29 10:00:00",
-    ),
-    ScalarFunction(
-        "timestampdiff",
-        takes(STRING, TIMESTAMP, TIMESTAMP),
-        returns(BIGINT),
-        _difference,
-        usage="timestampdiff(unit, start, end)",
-        doc="whole units from the first time to the second",
-        example="timestampdiff('hour', '2024-01-31 10:00:00', '2024-01-31 12:59:00')",
-        answer="2",
-    ),
+    Page(
+        "timestampadd(unit, n, time)",
+        "a time so many units later",
+        "timestampadd('month', 1, '2024-01-31 10:00:00') -> 2024-02-29 10:00:00",
+    ).scalar((STRING, BIGINT, TIMESTAMP), TIMESTAMP, _add),
+    Page(
+        "timestampdiff(unit, start, end)",
+        "whole units from the first time to the second",
+        "timestampdiff('hour', '2024-01-31 10:00:00', '2024-01-31 12:59:00') -> 2",
+    ).scalar((STRING, TIMESTAMP, TIMESTAMP), BIGINT, _difference),
 )

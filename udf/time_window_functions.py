@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.udf.function import ScalarFunction, TableFunction
-from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types
 from sharkpy.values.types import BIGINT, TIMESTAMP, DataType, StructType
 
 WINDOW = "time_window"
@@ -62,72 +62,52 @@ def _windows(last: str, size: str, slide: str, numbers: str) -> Sequence[str]:
 
 
 TIME_WINDOW_FUNCTIONS = (
-    ScalarFunction(
-        WINDOW,
-        takes(TIMESTAMP, BIGINT, BIGINT),
-        returns(WINDOW_TYPE),
-        _window,
-        usage="time_window(time, size, offset)",
-        doc="the window of time that a time is in; lengths are in microseconds",
-        example="time_window('2024-05-01 10:00:07', 10000000, 0)",
-        answer='{"start":"2024-05-01 10:00:00","end":"2024-05-01 10:00:10"}',
-        is_listed=False,
-    ),
-    ScalarFunction(
-        "window_time",
-        takes(WINDOW_TYPE),
-        returns(TIMESTAMP),
-        "make_timestamp(epoch_us(struct_extract({0}, 'end')) - 1)",
-        usage="window_time(window)",
-        doc="the last moment of a window of time",
-        example="window_time(time_window('2024-05-01 10:00:07', 10000000, 0))",
-        answer="2024-05-01 10:00:09.999999",
-    ),
-    ScalarFunction(
-        TIME_OF_ROW,
-        takes(BIGINT),
-        returns(TIMESTAMP),
-        "make_timestamp({0})",
-        usage="time_of_row(number)",
-        doc="the time by which a row of that number is in a window of rows",
-        example="time_of_row(7)",
-        answer="1970-01-01 00:00:00.000007",
-        is_listed=False,
-    ),
-    ScalarFunction(
-        ROW_OF_TIME,
-        takes(TIMESTAMP),
-        returns(BIGINT),
-        "epoch_us({0})",
-        usage="row_of_time(time)",
-        doc="the number of the row whose time it is in a window of rows",
-        example="row_of_time(time_of_row(7))",
-        answer="7",
-        is_listed=False,
-    ),
+    Page(
+        "time_window(time, size, offset)",
+        "the window of time that a time is in; lengths are in microseconds",
+        "time_window('2024-05-01 10:00:07', 10000000, 0) -> "
+        '{"start":"2024-05-01 10:00:00","end":"2024-05-01 10:00:10"}',
+        name=WINDOW,
+    ).scalar((TIMESTAMP, BIGINT, BIGINT), WINDOW_TYPE, _window, is_listed=False),
+    Page(
+        "window_time(window)",
+        "the last moment of a window of time",
+        "window_time(time_window('2024-05-01 10:00:07', 10000000, 0)) -> 2024-05-01 10:00:09.999999",
+    ).scalar((WINDOW_TYPE,), TIMESTAMP, "make_timestamp(epoch_us(struct_extract({0}, 'end')) - 1)"),
+    Page(
+        "time_of_row(number)",
+        "the time by which a row of that number is in a window of rows",
+        "time_of_row(7) -> 1970-01-01 00:00:00.000007",
+        name=TIME_OF_ROW,
+    ).scalar((BIGINT,), TIMESTAMP, "make_timestamp({0})", is_listed=False),
+    Page(
+        "row_of_time(time)",
+        "the number of the row whose time it is in a window of rows",
+        "row_of_time(time_of_row(7)) -> 7",
+        name=ROW_OF_TIME,
+    ).scalar((TIMESTAMP,), BIGINT, "epoch_us({0})", is_listed=False),
 )
 TIME_WINDOW_TABLES = (
-    TableFunction(
-        WINDOWS_OF,
-        takes(TIMESTAMP, BIGINT, BIGINT, BIGINT),
-        lambda _types: (("window", WINDOW_TYPE),),
-        _windows_of,
-        usage="windows_of(time, size, slide, offset)",
-        doc="the windows of time that a time is in; sizes are in microseconds",
-        example="windows_of('2024-05-01 10:00:07', 10000000, 5000000, 0)",
-        answer='{"start":"2024-05-01 10:00:05","end":"2024-05-01 10:00:15"}\n'
+    Page(
+        "windows_of(time, size, slide, offset)",
+        "the windows of time that a time is in; sizes are in microseconds",
+        "windows_of('2024-05-01 10:00:07', 10000000, 5000000, 0) -> "
+        '{"start":"2024-05-01 10:00:05","end":"2024-05-01 10:00:15"}\n'
         '{"start":"2024-05-01 10:00:00","end":"2024-05-01 10:00:10"}',
-        is_listed=False,
+        name=WINDOWS_OF,
+    ).table(
+        (TIMESTAMP, BIGINT, BIGINT, BIGINT), lambda _types: (("window", WINDOW_TYPE),), _windows_of, is_listed=False
     ),
-    TableFunction(
-        WINDOWS_BETWEEN,
-        takes(TIMESTAMP, BIGINT, BIGINT, BIGINT, TIMESTAMP, TIMESTAMP),
+    Page(
+        "windows_between(time, size, slide, offset, first, last)",
+        "the windows of time that a time is in and that start within bounds, which may be NULL",
+        "windows_between('2024-05-01 10:00:07', 10000000, 5000000, 0, '2024-05-01 10:00:05', NULL) -> "
+        '{"start":"2024-05-01 10:00:05","end":"2024-05-01 10:00:15"}',
+        name=WINDOWS_BETWEEN,
+    ).table(
+        (TIMESTAMP, BIGINT, BIGINT, BIGINT, TIMESTAMP, TIMESTAMP),
         lambda _types: (("window", WINDOW_TYPE),),
         _windows_between,
-        usage="windows_between(time, size, slide, offset, first, last)",
-        doc="the windows of time that a time is in and that start within bounds, which may be NULL",
-        example="windows_between('2024-05-01 10:00:07', 10000000, 5000000, 0, '2024-05-01 10:00:05', NULL)",
-        answer='{"start":"2024-05-01 10:00:05","end":"2024-05-01 10:00:15"}',
         is_listed=False,
     ),
 )

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from sharkpy.udf.duckdb_sql import quote_string, string_value
-from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.udf.function import NullPolicy
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, takes
 from sharkpy.udf.text_codes import PROTOCOLS
 from sharkpy.values.types import STRING, DataType
 
@@ -73,47 +74,25 @@ def _parse_url(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 URL_FUNCTIONS = (
-    ScalarFunction(
-        "parse_url",
-        takes(STRING, STRING, STRING, optional=1),
-        returns(STRING),
-        _parse_url,
-        NullPolicy.CUSTOM,
-        usage="parse_url(url, part[, key])",
-        doc="a part of a URL: HOST, PATH, QUERY (with a key), REF, PROTOCOL, AUTHORITY, FILE, USERINFO",
-        example="parse_url('http://a.b/c?k=v', 'QUERY', 'k')",
-        answer="v",
-        aliases=("try_parse_url",),
+    Page(
+        "parse_url(url, part[, key])",
+        "a part of a URL: HOST, PATH, QUERY (with a key), REF, PROTOCOL, AUTHORITY, FILE, USERINFO",
+        "parse_url('http://a.b/c?k=v', 'QUERY', 'k') -> v",
+    ).scalar(
+        takes(STRING, STRING, STRING, optional=1), STRING, _parse_url, NullPolicy.CUSTOM, aliases=("try_parse_url",)
     ),
-    ScalarFunction(
-        "url_encode",
-        takes(STRING),
-        returns(STRING),
-        "replace(url_encode({0}), '%20', '+')",
-        usage="url_encode(str)",
-        doc="for use in a URL",
-        example="url_encode('a b')",
-        answer="a+b",
+    Page("url_encode(str)", "for use in a URL", "url_encode('a b') -> a+b").scalar(
+        (STRING,), STRING, "replace(url_encode({0}), '%20', '+')"
     ),
-    ScalarFunction(
-        "url_decode",
-        takes(STRING),
-        returns(STRING),
+    Page("url_decode(str)", "text of a URL's part", "url_decode('a+b') -> a b").scalar(
+        (STRING,),
+        STRING,
         "CASE WHEN contains({0}, '%') THEN shark_url_decode({0}) ELSE replace({0}, '+', ' ') END",
-        usage="url_decode(str)",
-        doc="text of a URL's part",
-        example="url_decode('a+b')",
-        answer="a b",
         aliases=("try_url_decode",),
     ),
-    ScalarFunction(
-        "path_value",
-        takes(STRING, STRING),
-        returns(STRING),
-        "shark_path_value({0}, {1})",
-        usage="path_value(path, name)",
-        doc="value of the last folder name=value in a path",
-        example="path_value('/in/dt=2026-05-01/a.json', 'dt')",
-        answer="2026-05-01",
-    ),
+    Page(
+        "path_value(path, name)",
+        "value of the last folder name=value in a path",
+        "path_value('/in/dt=2026-05-01/a.json', 'dt') -> 2026-05-01",
+    ).scalar((STRING, STRING), STRING, "shark_path_value({0}, {1})"),
 )

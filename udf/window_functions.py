@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.function import Lowering, WindowFunction
 from sharkpy.udf.lower import NULLS, OVER
-from sharkpy.udf.signatures import Types, converts, returns, same_as, takes
+from sharkpy.udf.page import Page
+from sharkpy.udf.signatures import Types, converts, same_as
 from sharkpy.values.common_types import common_type
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, DataType
 
@@ -16,16 +17,7 @@ def _rank(name: str, result: DataType, *, doc: str, answer: str) -> WindowFuncti
     def lower(_args: Sequence[str], _types: Types, wanted: DataType) -> str:
         return f"CAST({name}(){OVER} AS {duckdb_type(wanted)})"
 
-    return WindowFunction(
-        name,
-        takes(),
-        returns(result),
-        lower,
-        usage=f"{name}()",
-        doc=doc,
-        example=f"{name}()",
-        answer=answer,
-    )
+    return Page(f"{name}()", doc, f"{name}() -> {answer}").window((), result, lower)
 
 
 def _shift_arguments(types: Types) -> Types | None:
@@ -56,87 +48,30 @@ def _edge(name: str) -> Lowering:
 
 
 WINDOW_FUNCTIONS = (
-    _rank(
-        "row_number",
-        INT,
-        doc="number of the row, from 1",
-        answer="1\n2",
-    ),
+    _rank("row_number", INT, doc="number of the row, from 1", answer="1\n2"),
     _rank("rank", INT, doc="rank with gaps after ties", answer="1\n2"),
     _rank("dense_rank", INT, doc="rank without gaps", answer="1\n2"),
-    _rank(
-        "percent_rank",
-        DOUBLE,
-        doc="(rank - 1) / (rows - 1)",
-        answer="0.0\n1.0",
+    _rank("percent_rank", DOUBLE, doc="(rank - 1) / (rows - 1)", answer="0.0\n1.0"),
+    _rank("cume_dist", DOUBLE, doc="share of rows up to this one", answer="0.5\n1.0"),
+    Page("ntile(n)", "number of the bucket of so many equal ones", "ntile(2) -> 1\n2").window(
+        (INT,), INT, f"CAST(ntile({{0}}){OVER} AS INTEGER)"
     ),
-    _rank(
-        "cume_dist",
-        DOUBLE,
-        doc="share of rows up to this one",
-        answer="0.5\n1.0",
+    Page("lead(x[, offset[, default]])", "a later row's value", "lead(x) -> 3\nNULL").window(
+        _shift_arguments, same_as(0), _shift("lead")
     ),
-    WindowFunction(
-        "ntile",
-        takes(INT),
-        returns(INT),
-        f"CAST(ntile({{0}}){OVER} AS INTEGER)",
-        usage="ntile(n)",
-        doc="number of the bucket of so many equal ones",
-        example="ntile(2)",
-        answer="1\n2",
+    Page("lag(x[, offset[, default]])", "an earlier row's value", "lag(x) -> NULL\n1").window(
+        _shift_arguments, same_as(0), _shift("lag")
     ),
-    WindowFunction(
-        "lead",
-        _shift_arguments,
-        same_as(0),
-        _shift("lead"),
-        usage="lead(x[, offset[, default]])",
-        doc="a later row's value",
-        example="lead(x)",
-        answer="3\nNULL",
+    Page("first_value(x)", "the first value of the frame", "first_value(x) -> 1\n1").window(
+        _edge_arguments, same_as(0), _edge("first_value"), takes_frame=True
     ),
-    WindowFunction(
-        "lag",
-        _shift_arguments,
-        same_as(0),
-        _shift("lag"),
-        usage="lag(x[, offset[, default]])",
-        doc="an earlier row's value",
-        example="lag(x)",
-        answer="NULL\n1",
+    Page("last_value(x)", "the last value of the frame", "last_value(x) -> 1\n3").window(
+        _edge_arguments, same_as(0), _edge("last_value"), takes_frame=True
     ),
-    WindowFunction(
-        "first_value",
-        _edge_arguments,
-        same_as(0),
-        _edge("first_value"),
-        takes_frame=True,
-        usage="first_value(x)",
-        doc="the first value of the frame",
-        example="first_value(x)",
-        answer="1\n1",
-    ),
-    WindowFunction(
-        "last_value",
-        _edge_arguments,
-        same_as(0),
-        _edge("last_value"),
-        takes_frame=True,
-        usage="last_value(x)",
-        doc="the last value of the frame",
-        example="last_value(x)",
-        answer="1\n3",
-    ),
-    WindowFunction(
-        "nth_value",
+    Page("nth_value(x, n)", "the value of a row of the frame, by number", "nth_value(x, 2) -> NULL\n3").window(
         lambda types: (types[0], BIGINT) if len(types) == 2 and converts(types[1], BIGINT) else None,
         same_as(0),
         f"nth_value({{0}}, {{1}}{NULLS}){OVER}",
         takes_frame=True,
-        usage="nth_value(x, n)",
-        doc="the value of a row of the frame, by number",
-        example="nth_value(x, 2)",
-        answer="NULL\n3",
     ),
 )

@@ -235,13 +235,7 @@ XML_FUNCTIONS = (
         doc="the whole number that an XPath gives; 0 for none",
         answer="3",
     ),
-    _xpath_function(
-        "xpath_int",
-        INT,
-        _INTEGER,
-        doc="the whole number that an XPath gives; 0 for none",
-        answer="3",
-    ),
+    _xpath_function("xpath_int", INT, _INTEGER, doc="the whole number that an XPath gives; 0 for none", answer="3"),
     _xpath_function(
         "xpath_short",
         SMALLINT,

@@ -129,11 +129,6 @@ MATH_FUNCTIONS = (
 )
 
 
-def double_function(name: str, lowering: str, *, doc: str, example: str, answer: str) -> ScalarFunction:
-    """A function of one number."""
-    return Page(f"{name}(x)", doc, f"{example} -> {answer}").scalar((DOUBLE,), DOUBLE, lowering)
-
-
 def _log(name: str, function: str, *, answer: str) -> ScalarFunction:
     lowering = f"CASE WHEN {{0}} > 0 THEN {function}({{0}}) END"
     return Page(f"{name}(x)", f"{name} of x; NULL unless x > 0", f"{name}(8.0) -> {answer}").scalar(
@@ -142,9 +137,9 @@ def _log(name: str, function: str, *, answer: str) -> ScalarFunction:
 
 
 ELEMENTARY_FUNCTIONS = (
-    double_function("sqrt", "sqrt({0})", doc="square root; NaN below zero", example="sqrt(16.0)", answer="4.0"),
-    double_function("cbrt", "shark_cbrt({0})", doc="cube root", example="cbrt(27.0)", answer="3.0"),
-    double_function("exp", "exp({0})", doc="e to the power of a", example="exp(1.0)", answer="2.718281828459045"),
+    Page("sqrt(x)", "square root; NaN below zero", "sqrt(16.0) -> 4.0").scalar((DOUBLE,), DOUBLE, "sqrt({0})"),
+    Page("cbrt(x)", "cube root", "cbrt(27.0) -> 3.0").scalar((DOUBLE,), DOUBLE, "shark_cbrt({0})"),
+    Page("exp(x)", "e to the power of a", "exp(1.0) -> 2.718281828459045").scalar((DOUBLE,), DOUBLE, "exp({0})"),
     _log("ln", "ln", answer="2.0794415416798357"),
     _log("log2", "log2", answer="3.0"),
     _log("log10", "log10", answer="0.9030899869919435"),
@@ -162,44 +157,32 @@ ELEMENTARY_FUNCTIONS = (
         ),
         NullPolicy.CUSTOM,
     ),
-    double_function(
-        "log1p",
-        "CASE WHEN {0} > -1 THEN ln(1 + {0}) END",
-        doc="ln(1 + a)",
-        example="log1p(0.5)",
-        answer="0.4054651081081644",
+    Page("log1p(x)", "ln(1 + a)", "log1p(0.5) -> 0.4054651081081644").scalar(
+        (DOUBLE,), DOUBLE, "CASE WHEN {0} > -1 THEN ln(1 + {0}) END"
     ),
-    double_function("expm1", "(exp({0}) - 1)", doc="exp(a) - 1", example="expm1(0.5)", answer="0.6487212707001282"),
+    Page("expm1(x)", "exp(a) - 1", "expm1(0.5) -> 0.6487212707001282").scalar((DOUBLE,), DOUBLE, "(exp({0}) - 1)"),
     Page("pow(x, y)", "a to the power of b", "pow(2, 10) -> 1024.0").scalar(
         (DOUBLE, DOUBLE), DOUBLE, "pow({0}, {1})", aliases=("power",)
     ),
-    double_function("sin", "sin({0})", doc="sine", example="sin(0.5)", answer="0.479425538604203"),
-    double_function("cos", "cos({0})", doc="cosine", example="cos(0.5)", answer="0.8775825618903728"),
-    double_function("tan", "tan({0})", doc="tangent", example="tan(0.5)", answer="0.5463024898437905"),
-    double_function("cot", "cot({0})", doc="cotangent", example="cot(0.5)", answer="1.830487721712452"),
-    double_function(
-        "asin",
-        "CASE WHEN abs({0}) <= 1 THEN asin({0}) ELSE {0} * CAST('nan' AS DOUBLE) END",
-        doc="arc sine",
-        example="asin(0.5)",
-        answer="0.5235987755982989",
+    Page("sin(x)", "sine", "sin(0.5) -> 0.479425538604203").scalar((DOUBLE,), DOUBLE, "sin({0})"),
+    Page("cos(x)", "cosine", "cos(0.5) -> 0.8775825618903728").scalar((DOUBLE,), DOUBLE, "cos({0})"),
+    Page("tan(x)", "tangent", "tan(0.5) -> 0.5463024898437905").scalar((DOUBLE,), DOUBLE, "tan({0})"),
+    Page("cot(x)", "cotangent", "cot(0.5) -> 1.830487721712452").scalar((DOUBLE,), DOUBLE, "cot({0})"),
+    Page("asin(x)", "arc sine", "asin(0.5) -> 0.5235987755982989").scalar(
+        (DOUBLE,), DOUBLE, "CASE WHEN abs({0}) <= 1 THEN asin({0}) ELSE {0} * CAST('nan' AS DOUBLE) END"
     ),
-    double_function(
-        "acos",
-        "CASE WHEN abs({0}) <= 1 THEN acos({0}) ELSE {0} * CAST('nan' AS DOUBLE) END",
-        doc="arc cosine",
-        example="acos(0.5)",
-        answer="1.0471975511965979",
+    Page("acos(x)", "arc cosine", "acos(0.5) -> 1.0471975511965979").scalar(
+        (DOUBLE,), DOUBLE, "CASE WHEN abs({0}) <= 1 THEN acos({0}) ELSE {0} * CAST('nan' AS DOUBLE) END"
     ),
-    double_function("atan", "atan({0})", doc="arc tangent", example="atan(0.5)", answer="0.4636476090008061"),
-    double_function("sinh", "sinh({0})", doc="hyperbolic sine", example="sinh(0.5)", answer="0.5210953054937474"),
-    double_function("cosh", "cosh({0})", doc="hyperbolic cosine", example="cosh(0.5)", answer="1.1276259652063807"),
-    double_function("tanh", "tanh({0})", doc="hyperbolic tangent", example="tanh(0.5)", answer="0.46211715726000974"),
-    double_function(
-        "degrees", "degrees({0})", doc="radians to degrees", example="degrees(0.5)", answer="28.64788975654116"
+    Page("atan(x)", "arc tangent", "atan(0.5) -> 0.4636476090008061").scalar((DOUBLE,), DOUBLE, "atan({0})"),
+    Page("sinh(x)", "hyperbolic sine", "sinh(0.5) -> 0.5210953054937474").scalar((DOUBLE,), DOUBLE, "sinh({0})"),
+    Page("cosh(x)", "hyperbolic cosine", "cosh(0.5) -> 1.1276259652063807").scalar((DOUBLE,), DOUBLE, "cosh({0})"),
+    Page("tanh(x)", "hyperbolic tangent", "tanh(0.5) -> 0.46211715726000974").scalar((DOUBLE,), DOUBLE, "tanh({0})"),
+    Page("degrees(x)", "radians to degrees", "degrees(0.5) -> 28.64788975654116").scalar(
+        (DOUBLE,), DOUBLE, "degrees({0})"
     ),
-    double_function(
-        "radians", "radians({0})", doc="degrees to radians", example="radians(0.5)", answer="0.008726646259971648"
+    Page("radians(x)", "degrees to radians", "radians(0.5) -> 0.008726646259971648").scalar(
+        (DOUBLE,), DOUBLE, "radians({0})"
     ),
     Page("atan2(y, x)", "angle of (b, a)", "atan2(1, 1) -> 0.7853981633974483").scalar(
         (DOUBLE, DOUBLE), DOUBLE, "atan2({0}, {1})"

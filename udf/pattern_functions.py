@@ -13,7 +13,6 @@ from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.java_regex.pattern import JavaPattern, re2_replacement, translate
 from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import Types, takes
-from sharkpy.udf.string_functions import string_function
 from sharkpy.values.types import (
     BOOLEAN,
     INT,
@@ -137,18 +136,11 @@ _EXTRACT = takes(STRING, STRING, INT, optional=1)
 
 
 REGEXP_FUNCTIONS = (
-    string_function(
-        "regexp_replace",
-        lower_regexp_replace,
-        STRING,
-        STRING,
-        INT,
-        optional=1,
-        usage="regexp_replace(str, pattern, replacement[, position])",
-        doc="every match of a Java regular expression replaced, from a position on; $1 names a group",
-        example="regexp_replace('100-200', '(\\\\d+)', 'num')",
-        answer="num-num",
-    ),
+    Page(
+        "regexp_replace(str, pattern, replacement[, position])",
+        "every match of a Java regular expression replaced, from a position on; $1 names a group",
+        "regexp_replace('100-200', '(\\\\d+)', 'num') -> num-num",
+    ).scalar(takes(STRING, STRING, STRING, INT, optional=1), STRING, lower_regexp_replace),
     Page(
         "regexp_extract(str, pattern[, group])",
         "a group (default 1) of the first match; '' if there is none",

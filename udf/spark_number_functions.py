@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from sharkpy.udf.arithmetic_operators import ARITHMETIC
 from sharkpy.udf.function import Failure, NullPolicy, ScalarFunction
-from sharkpy.udf.math_functions import double_function
 from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import (
     Types,
@@ -53,29 +52,17 @@ def _same(name: str, operator: str, *, doc: str, answer: str) -> ScalarFunction:
 
 
 SPARK_NUMBER_FUNCTIONS = (
-    double_function(
-        "acosh",
-        "CASE WHEN {0} >= 1 THEN acosh({0}) ELSE {0} * CAST('nan' AS DOUBLE) END",
-        doc="inverse hyperbolic cosine",
-        example="acosh(1)",
-        answer="0.0",
+    Page("acosh(x)", "inverse hyperbolic cosine", "acosh(1) -> 0.0").scalar(
+        (DOUBLE,), DOUBLE, "CASE WHEN {0} >= 1 THEN acosh({0}) ELSE {0} * CAST('nan' AS DOUBLE) END"
     ),
-    double_function("asinh", "asinh({0})", doc="inverse hyperbolic sine", example="asinh(0)", answer="0.0"),
-    double_function(
-        "atanh",
-        "CASE WHEN abs({0}) <= 1 THEN atanh({0}) ELSE {0} * CAST('nan' AS DOUBLE) END",
-        doc="inverse of tanh",
-        example="atanh(0)",
-        answer="0.0",
+    Page("asinh(x)", "inverse hyperbolic sine", "asinh(0) -> 0.0").scalar((DOUBLE,), DOUBLE, "asinh({0})"),
+    Page("atanh(x)", "inverse of tanh", "atanh(0) -> 0.0").scalar(
+        (DOUBLE,), DOUBLE, "CASE WHEN abs({0}) <= 1 THEN atanh({0}) ELSE {0} * CAST('nan' AS DOUBLE) END"
     ),
-    double_function("sec", "(1 / cos({0}))", doc="secant", example="sec(1)", answer="1.8508157176809255"),
-    double_function("csc", "(1 / sin({0}))", doc="cosecant", example="csc(1)", answer="1.1883951057781212"),
-    double_function(
-        "rint",
-        "round_even({0}, 0)",
-        doc="the nearest whole number, half to even",
-        example="rint(12.3456)",
-        answer="12.0",
+    Page("sec(x)", "secant", "sec(1) -> 1.8508157176809255").scalar((DOUBLE,), DOUBLE, "(1 / cos({0}))"),
+    Page("csc(x)", "cosecant", "csc(1) -> 1.1883951057781212").scalar((DOUBLE,), DOUBLE, "(1 / sin({0}))"),
+    Page("rint(x)", "the nearest whole number, half to even", "rint(12.3456) -> 12.0").scalar(
+        (DOUBLE,), DOUBLE, "round_even({0}, 0)"
     ),
     _unless_overflow("add", "+", answer="3"),
     _unless_overflow("subtract", "-", answer="-1"),

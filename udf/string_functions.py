@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sharkpy.udf.array_functions import joined_items
 from sharkpy.udf.duckdb_sql import balanced, integer_value, quote_string, string_value
-from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
+from sharkpy.udf.function import Lowering, NullPolicy
 from sharkpy.udf.map_functions import map_of_entries
 from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import Types, all_common, converts, first_of, kind_of, same_as, takes
@@ -20,23 +20,6 @@ from sharkpy.values.types import (
     DataType,
     MapType,
 )
-
-
-def string_function(
-    name: str,
-    lowering: Lowering,
-    *more: DataType,
-    optional: int = 0,
-    usage: str,
-    doc: str,
-    example: str,
-    answer: str,
-    aliases: tuple[str, ...] = (),
-) -> ScalarFunction:
-    """A function from a string and more arguments to a string."""
-    return Page(usage, doc, f"{example} -> {answer}", name=name).scalar(
-        takes(STRING, *more, optional=optional), STRING, lowering, aliases=aliases
-    )
 
 
 def _concat_arguments(types: Types) -> Types | None:
@@ -194,138 +177,53 @@ STRING_FUNCTIONS = (
             f"CAST({'octet_length' if types[0] == BINARY else 'strlen'}({args[0]}) AS INTEGER)"
         ),
     ),
-    string_function(
-        "upper",
-        lambda args, _types, _result: upper_sql(args[0]),
-        usage="upper(str)",
-        doc="in upper case",
-        example="upper('aB')",
-        answer="AB",
-        aliases=("ucase",),
+    Page("upper(str)", "in upper case", "upper('aB') -> AB").scalar(
+        (STRING,), STRING, lambda args, _types, _result: upper_sql(args[0]), aliases=("ucase",)
     ),
-    string_function(
-        "lower",
-        lambda args, _types, _result: lower_sql(args[0]),
-        usage="lower(str)",
-        doc="in lower case",
-        example="lower('aB')",
-        answer="ab",
-        aliases=("lcase",),
+    Page("lower(str)", "in lower case", "lower('aB') -> ab").scalar(
+        (STRING,), STRING, lambda args, _types, _result: lower_sql(args[0]), aliases=("lcase",)
     ),
-    string_function(
-        "initcap",
-        "shark_initcap({0})",
-        usage="initcap(str)",
-        doc="each word with a capital",
-        example="initcap('hello world')",
-        answer="Hello World",
+    Page("initcap(str)", "each word with a capital", "initcap('hello world') -> Hello World").scalar(
+        (STRING,), STRING, "shark_initcap({0})"
     ),
-    string_function(
-        "trim",
-        _trim("trim"),
-        STRING,
-        optional=1,
-        usage="trim([characters, ]str)",
-        doc="without spaces at both ends",
-        example="trim(' a ')",
-        answer="a",
+    Page("trim([characters, ]str)", "without spaces at both ends", "trim(' a ') -> a").scalar(
+        takes(STRING, STRING, optional=1), STRING, _trim("trim")
     ),
-    string_function(
-        "ltrim",
-        _trim("ltrim"),
-        STRING,
-        optional=1,
-        usage="ltrim([characters, ]str)",
-        doc="without spaces at the start",
-        example="ltrim(' a')",
-        answer="a",
+    Page("ltrim([characters, ]str)", "without spaces at the start", "ltrim(' a') -> a").scalar(
+        takes(STRING, STRING, optional=1), STRING, _trim("ltrim")
     ),
-    string_function(
-        "rtrim",
-        _trim("rtrim"),
-        STRING,
-        optional=1,
-        usage="rtrim([characters, ]str)",
-        doc="without spaces at the end",
-        example="rtrim('a ')",
-        answer="a",
+    Page("rtrim([characters, ]str)", "without spaces at the end", "rtrim('a ') -> a").scalar(
+        takes(STRING, STRING, optional=1), STRING, _trim("rtrim")
     ),
     Page("reverse(str)", "backwards", "reverse('abc') -> cba").scalar(
         first_of(kind_of(ArrayType), takes(STRING)),
         same_as(0),
         lambda args, types, _result: f"{'list' if isinstance(types[0], ArrayType) else 'shark'}_reverse({args[0]})",
     ),
-    string_function(
-        "repeat",
-        "repeat({0}, greatest({1}, 0))",
-        INT,
-        usage="repeat(str, n)",
-        doc="the text n times",
-        example="repeat('ab', 2)",
-        answer="abab",
+    Page("repeat(str, n)", "the text n times", "repeat('ab', 2) -> abab").scalar(
+        (STRING, INT), STRING, "repeat({0}, greatest({1}, 0))"
     ),
     Page("space(n)", "so many spaces", "space(2) ->   ").scalar((INT,), STRING, "repeat(' ', greatest({0}, 0))"),
-    string_function(
-        "lpad",
-        _pad("left"),
-        INT,
-        STRING,
-        optional=1,
-        usage="lpad(str, length[, pad])",
-        doc="padded or cut to a length",
-        example="lpad('5', 3, '0')",
-        answer="005",
+    Page("lpad(str, length[, pad])", "padded or cut to a length", "lpad('5', 3, '0') -> 005").scalar(
+        takes(STRING, INT, STRING, optional=1), STRING, _pad("left")
     ),
-    string_function(
-        "rpad",
-        _pad("right"),
-        INT,
-        STRING,
-        optional=1,
-        usage="rpad(str, length[, pad])",
-        doc="padded or cut to a length",
-        example="rpad('5', 3, '0')",
-        answer="500",
+    Page("rpad(str, length[, pad])", "padded or cut to a length", "rpad('5', 3, '0') -> 500").scalar(
+        takes(STRING, INT, STRING, optional=1), STRING, _pad("right")
     ),
-    string_function(
-        "left",
-        "left({0}, greatest({1}, 0))",
-        INT,
-        usage="left(str, n)",
-        doc="the first characters",
-        example="left('abc', 2)",
-        answer="ab",
+    Page("left(str, n)", "the first characters", "left('abc', 2) -> ab").scalar(
+        (STRING, INT), STRING, "left({0}, greatest({1}, 0))"
     ),
-    string_function(
-        "right",
-        "right({0}, greatest({1}, 0))",
-        INT,
-        usage="right(str, n)",
-        doc="the last characters",
-        example="right('abc', 2)",
-        answer="bc",
+    Page("right(str, n)", "the last characters", "right('abc', 2) -> bc").scalar(
+        (STRING, INT), STRING, "right({0}, greatest({1}, 0))"
     ),
-    string_function(
-        "replace",
-        _replace,
-        STRING,
-        STRING,
-        optional=1,
-        usage="replace(str, part[, replacement])",
-        doc="every occurrence replaced, or left out",
-        example="replace('abc', 'b', 'x')",
-        answer="axc",
-    ),
-    string_function(
-        "translate",
-        _translate,
-        STRING,
-        STRING,
-        usage="translate(str, from, to)",
-        doc="each character of the second argument replaced by the one at its place in the third, or dropped",
-        example="translate('abc', 'ab', 'x')",
-        answer="xc",
-    ),
+    Page(
+        "replace(str, part[, replacement])", "every occurrence replaced, or left out", "replace('abc', 'b', 'x') -> axc"
+    ).scalar(takes(STRING, STRING, STRING, optional=1), STRING, _replace),
+    Page(
+        "translate(str, from, to)",
+        "each character of the second argument replaced by the one at its place in the third, or dropped",
+        "translate('abc', 'ab', 'x') -> xc",
+    ).scalar((STRING, STRING, STRING), STRING, _translate),
     Page("ascii(str)", "code point of the first character; 0 for an empty string", "ascii('A') -> 65").scalar(
         (STRING,), INT, "ascii({0})"
     ),

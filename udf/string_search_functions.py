@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from sharkpy.udf.function import NullPolicy
 from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import Types, takes
-from sharkpy.udf.string_functions import string_function
 from sharkpy.values.types import (
     BOOLEAN,
     INT,
@@ -57,13 +56,8 @@ STRING_SEARCH_FUNCTIONS = (
         " CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN 0 END) AS INTEGER) END",
         NullPolicy.CUSTOM,
     ),
-    string_function(
-        "soundex",
-        "shark_soundex({0})",
-        usage="soundex(str)",
-        doc="American Soundex code",
-        example="soundex('Miller')",
-        answer="M460",
+    Page("soundex(str)", "American Soundex code", "soundex('Miller') -> M460").scalar(
+        (STRING,), STRING, "shark_soundex({0})"
     ),
     Page(
         "levenshtein(a, b[, limit])",

@@ -35,12 +35,9 @@ from sharkpy.udf.sketch_functions import (
     QUANTILE_SKETCH_FUNCTIONS,
 )
 from sharkpy.udf.spark_collection_functions import SEQUENCE_FUNCTIONS, SPARK_COLLECTION_FUNCTIONS
-from sharkpy.udf.spark_number_functions import SPARK_NUMBER_FUNCTIONS
-from sharkpy.udf.spark_string_functions import SPARK_STRING_FUNCTIONS
-from sharkpy.udf.spark_time_functions import SPARK_TIME_FUNCTIONS
+from sharkpy.udf.spark_functions import SPARK_NUMBER_FUNCTIONS, SPARK_STRING_FUNCTIONS, SPARK_TIME_FUNCTIONS
 from sharkpy.udf.special_forms import FILE_READERS, RELATION_FUNCTIONS, SESSION_FUNCTIONS, SPECIAL_FORMS, SpecialForm
-from sharkpy.udf.string_functions import STRING_FUNCTIONS
-from sharkpy.udf.string_search_functions import STRING_SEARCH_FUNCTIONS
+from sharkpy.udf.string_functions import STRING_FUNCTIONS, STRING_SEARCH_FUNCTIONS
 from sharkpy.udf.table_functions import TABLE_FUNCTIONS
 from sharkpy.udf.time_units import DATE_PART_FUNCTIONS, DATE_TRUNCATION_FUNCTIONS, TIME_UNIT_FUNCTIONS
 from sharkpy.udf.time_window_functions import TIME_WINDOW_FUNCTIONS, TIME_WINDOW_TABLES

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.function import Lowering, NullPolicy, ResultRule, ScalarFunction
 from sharkpy.udf.map_functions import map_of_entries
 from sharkpy.udf.ordering import sorted_list
+from sharkpy.udf.page import Page
 from sharkpy.udf.signatures import Types, anything, element_type, same_as
 from sharkpy.values.common_types import common_type
 from sharkpy.values.types import BOOLEAN, INT, ArrayType, DataType, MapType
@@ -205,148 +206,91 @@ def _last(types: Types) -> DataType:
     return types[-1]
 
 
-_ANY = anything(1)
-_CUSTOM = NullPolicy.CUSTOM
-_SUM = "aggregate(array(1, 2, 3), 0, (total, x) -> total + x)"
+@dataclass(frozen=True, slots=True)
+class _Page(Page):
+    """Page of a function of functions."""
+
+    def function(
+        self,
+        variables: VariableRule,
+        result: ResultRule,
+        lowering: Lowering,
+        *,
+        bodies: DataType | None = None,
+        folds: bool = False,
+        aliases: tuple[str, ...] = (),
+    ) -> HigherOrderFunction:
+        return HigherOrderFunction(
+            self.function_name,
+            anything(1),
+            result,
+            lowering,
+            NullPolicy.CUSTOM,
+            variables=variables,
+            bodies=bodies,
+            folds=folds,
+            usage=self.usage,
+            doc=self.doc,
+            example=self.example_call,
+            answer=self.example_answer,
+            aliases=aliases,
+        )
+
 
 HIGHER_ORDER_FUNCTIONS = (
-    HigherOrderFunction(
-        "transform",
-        _ANY,
-        _array_of_body,
-        "list_transform({0}, {1})",
-        _CUSTOM,
-        usage="transform(array, x -> …)",
-        doc="the items of an array, each changed by a function of it and, if wanted, its place",
-        example="transform(array(1, 2), (x, i) -> x * 10 + i)",
-        answer="[10,21]",
-        variables=_items(2),
-    ),
-    HigherOrderFunction(
-        "filter",
-        _ANY,
-        same_as(0),
-        "list_filter({0}, {1})",
-        _CUSTOM,
-        usage="filter(array, x -> …)",
-        doc="the items of an array for which a function of them is true",
-        example="filter(array(1, 2, 3), x -> x > 1)",
-        answer="[2,3]",
-        variables=_items(2),
-        bodies=BOOLEAN,
-    ),
-    HigherOrderFunction(
-        "exists",
-        _ANY,
-        lambda _types: BOOLEAN,
-        _exists,
-        _CUSTOM,
-        usage="exists(array, x -> …)",
-        doc="whether a function is true of an item of an array; NULL if only NULLs decide",
-        example="exists(array(1, 2, 3), x -> x > 2)",
-        answer="true",
-        variables=_items(1),
-        bodies=BOOLEAN,
-    ),
-    HigherOrderFunction(
-        "forall",
-        _ANY,
-        lambda _types: BOOLEAN,
-        _forall,
-        _CUSTOM,
-        usage="forall(array, x -> …)",
-        doc="whether a function is true of all items of an array; NULL if only NULLs decide",
-        example="forall(array(1, 2, 3), x -> x > 0)",
-        answer="true",
-        variables=_items(1),
-        bodies=BOOLEAN,
-    ),
-    HigherOrderFunction(
-        "aggregate",
-        _ANY,
-        _last,
-        _reduce,
-        _CUSTOM,
-        usage="aggregate(array, start, (total, x) -> …[, total -> …])",
-        doc="what a function makes, item by item, of a start value; changed by a second function at the end",
-        example=_SUM,
-        answer="6",
-        aliases=("reduce",),
-        variables=_fold,
-        folds=True,
-    ),
-    HigherOrderFunction(
-        "zip_with",
-        _ANY,
-        _array_of_body,
-        _zip_with,
-        _CUSTOM,
-        usage="zip_with(a, b, (x, y) -> …)",
-        doc="what a function makes of the items of two arrays; NULLs follow the shorter one",
-        example="zip_with(array(1, 2), array(3, 4), (x, y) -> x + y)",
-        answer="[4,6]",
-        variables=_two_arrays,
-    ),
-    HigherOrderFunction(
-        "map_filter",
-        _ANY,
-        same_as(0),
-        _map_filter,
-        _CUSTOM,
-        usage="map_filter(map, (k, v) -> …)",
-        doc="the entries of a map for which a function of key and value is true",
-        example="map_filter(map('a', 1, 'b', 2), (k, v) -> v > 1)",
-        answer='{"b":2}',
-        variables=_entries,
-        bodies=BOOLEAN,
-    ),
-    HigherOrderFunction(
-        "transform_values",
-        _ANY,
-        _map_with_values,
-        _transform_values,
-        _CUSTOM,
-        usage="transform_values(map, (k, v) -> …)",
-        doc="a map with values changed by a function of key and value",
-        example="transform_values(map('a', 1), (k, v) -> v + 1)",
-        answer='{"a":2}',
-        variables=_entries,
-    ),
-    HigherOrderFunction(
-        "transform_keys",
-        _ANY,
-        _map_with_keys,
-        _transform_keys,
-        _CUSTOM,
-        usage="transform_keys(map, (k, v) -> …)",
-        doc="a map with keys changed by a function of key and value; of equal new keys the last counts",
-        example="transform_keys(map('a', 1), (k, v) -> upper(k))",
-        answer='{"A":1}',
-        variables=_entries,
-    ),
-    HigherOrderFunction(
-        "map_zip_with",
-        _ANY,
-        _map_with_values,
-        _map_zip_with,
-        _CUSTOM,
-        usage="map_zip_with(a, b, (k, x, y) -> …)",
-        doc="a map of the results of a function of each key and its values in two maps; a missing value is NULL",
-        example="map_zip_with(map('a', 1), map('a', 2), (k, x, y) -> x + y)",
-        answer='{"a":3}',
-        variables=_two_maps,
-    ),
-    HigherOrderFunction(
-        "array_sort",
-        _ANY,
-        same_as(0),
-        _array_sort,
-        _CUSTOM,
-        usage="array_sort(array[, (x, y) -> …])",
-        doc="an array in ascending order, NULLs last, or in the order of a function that is -1, 0 or 1 of two items",
-        example="array_sort(array(3, 1, 2), (x, y) -> y - x)",
-        answer="[3,2,1]",
-        variables=_comparator,
-        bodies=INT,
-    ),
+    _Page(
+        "transform(array, x -> …)",
+        "the items of an array, each changed by a function of it and, if wanted, its place",
+        "transform(array(1, 2), (x, i) -> x * 10 + i) -> [10,21]",
+    ).function(_items(2), _array_of_body, "list_transform({0}, {1})"),
+    _Page(
+        "filter(array, x -> …)",
+        "the items of an array for which a function of them is true",
+        "filter(array(1, 2, 3), x -> x > 1) -> [2,3]",
+    ).function(_items(2), same_as(0), "list_filter({0}, {1})", bodies=BOOLEAN),
+    _Page(
+        "exists(array, x -> …)",
+        "whether a function is true of an item of an array; NULL if only NULLs decide",
+        "exists(array(1, 2, 3), x -> x > 2) -> true",
+    ).function(_items(1), lambda _types: BOOLEAN, _exists, bodies=BOOLEAN),
+    _Page(
+        "forall(array, x -> …)",
+        "whether a function is true of all items of an array; NULL if only NULLs decide",
+        "forall(array(1, 2, 3), x -> x > 0) -> true",
+    ).function(_items(1), lambda _types: BOOLEAN, _forall, bodies=BOOLEAN),
+    _Page(
+        "aggregate(array, start, (total, x) -> …[, total -> …])",
+        "what a function makes, item by item, of a start value; changed by a second function at the end",
+        "aggregate(array(1, 2, 3), 0, (total, x) -> total + x) -> 6",
+    ).function(_fold, _last, _reduce, aliases=("reduce",), folds=True),
+    _Page(
+        "zip_with(a, b, (x, y) -> …)",
+        "what a function makes of the items of two arrays; NULLs follow the shorter one",
+        "zip_with(array(1, 2), array(3, 4), (x, y) -> x + y) -> [4,6]",
+    ).function(_two_arrays, _array_of_body, _zip_with),
+    _Page(
+        "map_filter(map, (k, v) -> …)",
+        "the entries of a map for which a function of key and value is true",
+        "map_filter(map('a', 1, 'b', 2), (k, v) -> v > 1) -> {\"b\":2}",
+    ).function(_entries, same_as(0), _map_filter, bodies=BOOLEAN),
+    _Page(
+        "transform_values(map, (k, v) -> …)",
+        "a map with values changed by a function of key and value",
+        "transform_values(map('a', 1), (k, v) -> v + 1) -> {\"a\":2}",
+    ).function(_entries, _map_with_values, _transform_values),
+    _Page(
+        "transform_keys(map, (k, v) -> …)",
+        "a map with keys changed by a function of key and value; of equal new keys the last counts",
+        "transform_keys(map('a', 1), (k, v) -> upper(k)) -> {\"A\":1}",
+    ).function(_entries, _map_with_keys, _transform_keys),
+    _Page(
+        "map_zip_with(a, b, (k, x, y) -> …)",
+        "a map of the results of a function of each key and its values in two maps; a missing value is NULL",
+        "map_zip_with(map('a', 1), map('a', 2), (k, x, y) -> x + y) -> {\"a\":3}",
+    ).function(_two_maps, _map_with_values, _map_zip_with),
+    _Page(
+        "array_sort(array[, (x, y) -> …])",
+        "an array in ascending order, NULLs last, or in the order of a function that is -1, 0 or 1 of two items",
+        "array_sort(array(3, 1, 2), (x, y) -> y - x) -> [3,2,1]",
+    ).function(_comparator, same_as(0), _array_sort, bodies=INT),
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sharkpy.plan.subquery import SUBQUERIES, Exists, InSubquery
-
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.optimizer.context import Context, has_subquery, keep_columns, node_has_subquery
 from sharkpy.optimizer.subqueries.attach import Attachment
@@ -24,6 +22,7 @@ from sharkpy.plan.logical import (
     Values,
 )
 from sharkpy.plan.references import column_ids, free_column_ids, substitute
+from sharkpy.plan.subqueries import SUBQUERIES, Exists, InSubquery
 
 _RIGHT_FILTERED = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 """Joins for which a condition term over only the right side is a filter of that side."""

@@ -19,7 +19,7 @@ from sharkpy.base.wildcards import name_matches
 from sharkpy.catalog.statement_records import StatementFile
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.statement_record import StatementRecord
+    from sharkpy.catalog.statement_records import StatementRecord
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sharkpy.base.cancellation import check_cancelled, submit
 from sharkpy.base.errors import DataError, ParameterError, TypeMismatchError, did_you_mean
-from sharkpy.columnar.not_finite import NotFinite
+from sharkpy.columnar.encodings.matrix import NotFinite
 from sharkpy.execution.blas_threads import one_blas_thread
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]

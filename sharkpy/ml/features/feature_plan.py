@@ -22,7 +22,7 @@ from sharkpy.base.errors import (
     TypeMismatchError,
     did_you_mean,
 )
-from sharkpy.columnar.not_finite import NotFinite
+from sharkpy.columnar.encodings.matrix import NotFinite
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.ml.features.feature_blocks import check_policy, float_type

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError
-from sharkpy.columnar.not_finite import NotFinite
+from sharkpy.columnar.encodings.matrix import NotFinite
 from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks, Matrix
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models.estimator import Estimator

@@ -10,7 +10,6 @@ import dataclasses
 
 from sqlglot import exp
 
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import (
     BindError,
     DatabaseNotFoundError,
@@ -20,11 +19,12 @@ from sharkpy.base.errors import (
     UnsupportedError,
     did_you_mean,
 )
+from sharkpy.base.parse_limits import whole_number
 from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.lake_tables import FACTS, LakePoint, is_lake
 from sharkpy.catalog.model import ComputedColumn, Table
-from sharkpy.catalog.virtual_columns import FILE_NAME, virtual_columns_in
+from sharkpy.catalog.system_tables import FILE_NAME, virtual_columns_in
 from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.plan.arrow_data import ArrowRows, GivenRows
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal

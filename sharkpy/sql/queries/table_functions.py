@@ -9,7 +9,7 @@ from sqlglot import exp
 from sharkpy.base.errors import TypeMismatchError
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, is_true
 from sharkpy.plan.logical import Filter, Generate, Join, JoinKind, LogicalPlan, Step, Values
-from sharkpy.plan.steps.table_function_step import TableFunctionStep
+from sharkpy.plan.row_steps import TableFunctionStep
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_function import argument_types, bind_arguments, literal_values, unknown_function

@@ -23,7 +23,7 @@ page from those files: the key figures of the newest run of each measurement. Ol
 - **Conditions:** engines run one after another, each in a process of its own, on the same files, with {CORES} threads.
   Their answers are compared. Times of queries are medians of warm runs; a repeated text is planned once.
 - **Engines:** `sharkpy` runs small queries in its own process; `sharkpy-rdd` runs every stage as an RDD job. Spark SQL
-  reads `CACHE TABLE`; DuckDB has native tables. Memory of sharkpy is that of its encoded blocks."""
+  reads `CACHE TABLE`; DuckDB has native tables. Memory of sharkpy counts its encoded blocks."""
 
 
 class Place(NamedTuple):

@@ -1,4 +1,4 @@
-"""What went wrong? An interactive search of a log, with its errors cached in memory.
+"""Interactive search of a log for what went wrong, with its errors cached in memory.
 
     python examples/log_mining.py
 

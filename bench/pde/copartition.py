@@ -68,7 +68,7 @@ def _figures(context: sharkpy.SharkContext, runs: int) -> list[Figure]:
     grouped, _, groups = _timed(context, GROUPS.format("plain_"), runs)
     spared_groups, _, same_groups = _timed(context, GROUPS.format("by_key_"), runs)
     if (answer, groups) != (same, same_groups):
-        raise AssertionError(f"{answer}, {groups} of plain tables and {same}, {same_groups} of those in buckets")
+        raise AssertionError(f"{answer}, {groups} of plain tables and {same}, {same_groups} of bucketed tables")
     aims = ("at least 2 times faster", shuffled >= 2 * spared)
     return [
         comparison(

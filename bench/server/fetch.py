@@ -71,7 +71,7 @@ def _run(client: str, port: int) -> float:
     rows = cursor.fetchall()
     seconds = time.perf_counter() - start
     if len(rows) != ROWS or sum(row[0] for row in rows) != ROWS * (ROWS - 1) // 2:
-        raise AssertionError(f"{len(rows)} rows came, not those of the table")
+        raise AssertionError(f"{len(rows)} rows came, not the rows of the table")
     cursor.close()
     connection.close()
     return seconds

@@ -1,5 +1,5 @@
-"""Paths in statements: local paths as users write them, and the gate that checks where they lead and which files
-may be read whole.
+"""Paths in statements: local paths as users write them, and the gate that checks which files they name and which
+of these may be read whole.
 """
 
 from __future__ import annotations

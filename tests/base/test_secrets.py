@@ -194,7 +194,9 @@ def test_secrets_across_windows_of_long_texts() -> None:
 
 
 def test_errors_quote_no_secrets() -> None:
-    error = BindError(f'"s3a://{KEY_ID}:{KEY}@b/x" is no place', hint=f"SET fs.s3a.secret.key={KEY}", line=1, column=2)
+    error = BindError(
+        f'"s3a://{KEY_ID}:{KEY}@b/x" is not a place', hint=f"SET fs.s3a.secret.key={KEY}", line=1, column=2
+    )
     again = pickle.loads(pickle.dumps(error))
     for one in (error, copy.copy(error), again):
         assert KEY not in f"{one} {one!r} {one.message} {one.hint} {one.args}"

@@ -17,7 +17,7 @@ from sharkpy.udf.user import python_code
 def make(context: sharkpy.SharkContext, factor: float, *, again: bool = False) -> None:
     @sharkpy.function("double", returns="double")
     def times(x: np.ndarray) -> np.ndarray:
-        "So many times x."
+        "Product of x and the factor."
         return np.asarray(x) * factor
 
     context.create_function("times", times, replace=again)
@@ -37,7 +37,7 @@ def test_all_sessions_have_it(tmp_path: Path) -> None:
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         assert context.sql("SELECT times(4)").fetchall() == [(12.0,)]
         lines = [row[0] for row in context.sql("DESCRIBE FUNCTION EXTENDED times").fetchall()]
-        assert lines[0] == "times - So many times x."
+        assert lines[0] == "times - Product of x and the factor."
         assert "test_permanent_functions.py" in lines[-1]
         assert ("default.times",) in context.sql("SHOW FUNCTIONS LIKE 'default.*'").fetchall()
         context.sql("DROP FUNCTION times")

@@ -140,7 +140,7 @@ class SparkEngine:
             if database.name != "default":
                 self._spark.sql(f"DROP DATABASE {database.name} CASCADE")
         self._spark.sql("USE default")
-        # The session is that of all files of this process.
+        # All files of this process share the session.
         for key, _ in self._known_settings().items() - self._settings.items():
             if key in self._settings:
                 self._spark.conf.set(key, self._settings[key])

@@ -13,7 +13,7 @@ Types: I integer, R float or double, D decimal, B boolean, T anything else. Sort
 queries with ORDER BY), rowsort, valuesort. A record ends at an empty line.
 
 A query or an error that no oracle runs names the source of its answer. As a record of its own, `source` holds for all
-such records behind it.
+such records after it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GAP = re.compile(r"\n(?:[ ]*\n)+")
 
 @dataclass(frozen=True)
 class Record:
-    """Record of a file: `kind` is ok, error, query, include, source or comment; `line` is where the record starts."""
+    """Record of a file: `kind` is ok, error, query, include, source or comment; `line` is its first line."""
 
     kind: str
     line: int
@@ -47,7 +47,7 @@ class Record:
 
     @property
     def source(self) -> str:
-        """Where the expected answer comes from, as the record itself says."""
+        """Source of the expected answer, as the record itself says."""
         return next(
             (condition.partition(" ")[2] for condition in self.conditions if condition.startswith("source ")), ""
         )

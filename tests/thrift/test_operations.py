@@ -187,7 +187,7 @@ def test_a_cancel_that_comes_too_late_changes_nothing(executor: ThreadPoolExecut
     [
         (ResourceError("out of disk"), State.ERROR_STATE),
         (StatementTimeoutError("too long"), State.TIMEDOUT_STATE),
-        (CancelledError("somebody did"), State.CANCELED_STATE),
+        (CancelledError("a client did"), State.CANCELED_STATE),
         (ZeroDivisionError("a bug"), State.ERROR_STATE),
     ],
 )

@@ -161,7 +161,7 @@ class OperationRunner:
     ) -> Operation:
         """Return an operation of `session` that does nothing yet."""
         self._admission.check_open()
-        engine = session.engine_session.known_engine
+        engine = session.engine_session.started_engine
         parallelism = engine.parallelism if engine is not None else 1
         operation = Operation(kind, text, self._limits, self._resources, parallelism, ended, self.pages_url)
         try:

@@ -146,7 +146,7 @@ def facts_of_file(location: str, access_id: str) -> ObjectFacts:
 
 
 def check_room(facts: ObjectFacts, taken: int, rule: str) -> None:
-    """Raise ResourceError 54000 if the file and the `taken` bytes exceed MOST_BYTES. `rule` is the hint."""
+    """Raise ResourceError 54000 if the file and the `taken` bytes exceed MOST_RESOURCE_BYTES. `rule` is the hint."""
     if taken + facts.size_bytes > MOST_RESOURCE_BYTES:
         message = f'"{uri.redacted(facts.path)}" has {facts.size_bytes} bytes, and {taken} are fetched already'
         raise ResourceError(message, hint=rule.format(MOST_RESOURCE_BYTES >> 20), sqlstate="54000")

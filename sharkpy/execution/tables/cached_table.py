@@ -67,16 +67,16 @@ class CacheEntry:
     """Hive partitions of `files`, if these say which files are committed."""
     listed: float = -math.inf
     """Time of the last listing, by the monotonic clock."""
-    kept: tuple[tuple[str, Origins], ...] | None = None
+    durable_blocks: tuple[tuple[str, Origins], ...] | None = None
     """Block ids and origins of the version on disk; None if unknown."""
     use: FolderUse | None = None
     manifests: VersionStore | None = None
     """Store in which versions are published; None before the first."""
     compaction: Future[None] | None = None
-    held: tuple[str, ...] | None = None
+    cached_partitions: tuple[str, ...] | None = None
     """Hive partitions in memory under a cache policy, in order of eviction; None: the partitions of `version`."""
-    seen: tuple[str, ...] | None = None
-    """All Hive partitions when `held` was decided."""
+    known_partitions: tuple[str, ...] | None = None
+    """All Hive partitions when `cached_partitions` was decided."""
     metrics: ReadMetrics = field(default_factory=ReadMetrics)
     staged: list[StagedBlocks] = field(default_factory=list)
     """Blocks of uncommitted files, made or being made. Writes add and remove theirs without the lock."""

@@ -84,7 +84,7 @@ class QuerySnapshot:
         self._computed: list[QueryTable] = []
         self._is_pinned = False
         self._release_readers = partial(_release_readers, catalog.readers, self._entered, table_cache, self._computed)
-        finalize_at_once(self, self._let_go)
+        finalize_at_once(self, self._release_readers)
 
     def release(self) -> None:
         """End the snapshot after its rows have been read.

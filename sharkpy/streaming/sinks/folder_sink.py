@@ -185,7 +185,7 @@ def _folder(path: str, streams: tuple[str, ...], session: StreamSession) -> str:
     folder = check_remote_folder(path, session) if is_remote else session.restrictions.check_path(path)
     session.restrictions.gate.require_below(path)
     folders = TableFolders(session.catalog)
-    if (owner := folders.lies_in(folder) or folders.held_by(folder)) is not None:
+    if (owner := folders.owner_at(folder) or folders.folder_inside(folder)) is not None:
         raise BindError(f'the folder "{folder}" of a continuous sink belongs to {owner.owner}', sqlstate="42809")
     folder = folder if is_remote else os.path.realpath(folder)
     for stream in filter(None, map(session.catalog.current_table, streams)):

@@ -8,11 +8,13 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
+import sharkpy
 from sharkpy.base import settings
 from tests import examples, variants
 from tests.failure_lines import FailureLines
@@ -72,6 +74,15 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()
+
+
+@pytest.fixture
+def context(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+    """Session on two local cores: an empty warehouse, `tmp_path / "w"`, and the settings of marks `settings`."""
+    marks = reversed(list(request.node.iter_markers("settings")))
+    settings = {key: value for mark in marks for key, value in mark.args[0].items()}
+    with sharkpy.connect("local[2]", tmp_path / "w", **settings) as context:
+        yield context
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,8 @@ from sharkpy.cli.interactive import Shell, epoch_text
 from sharkpy.cli.shell_session import LocalNames
 from sharkpy.values.types import BIGINT, STRING, Field, Schema
 from tests.cli.terminal import CTRL_D, ENTER, TerminalShell
-from tests.streaming.folder_input import make_stream, put_numbers, rows, state_of
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, put_numbers, state_of
 from tests.waiting import until
 
 SINK = Table("1", "default", "s", TableKind.CONTINUOUS_SINK, Schema((Field("n", BIGINT), Field("s", STRING))))

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError, SourceError
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("warehouse")) as opened:
-        yield opened
-
-
-def rows(context: sharkpy.SharkContext, sql: str) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in context.sql(sql).fetchall()]
+from tests.rows import rows
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,16 +21,15 @@ from sharkpy.execution.restrictions import Restrictions
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path / "warehouse") as made:
-        made.sql("CREATE TABLE t (a INT COMMENT 'number', b STRING) STORED AS TEXTFILE TBLPROPERTIES ('k' = 'v')")
-        made.sql("INSERT INTO t VALUES (1, 'x'), (2, NULL)")
-        made.sql("INSERT INTO t VALUES (3, 'z')")
-        made.sql("CREATE TABLE p (a INT) PARTITIONED BY (d STRING, e INT) STORED AS PARQUET")
-        made.sql("INSERT INTO p VALUES (1, 'x', 1), (2, 'y/z', 2), (3, NULL, 3)")
-        made.sql(f"EXPORT TABLE t TO '{tmp_path}/t'")
-        made.sql(f"EXPORT TABLE p TO '{tmp_path}/p'")
-        yield made
+def context(context: sharkpy.SharkContext, tmp_path: Path) -> sharkpy.SharkContext:
+    context.sql("CREATE TABLE t (a INT COMMENT 'number', b STRING) STORED AS TEXTFILE TBLPROPERTIES ('k' = 'v')")
+    context.sql("INSERT INTO t VALUES (1, 'x'), (2, NULL)")
+    context.sql("INSERT INTO t VALUES (3, 'z')")
+    context.sql("CREATE TABLE p (a INT) PARTITIONED BY (d STRING, e INT) STORED AS PARQUET")
+    context.sql("INSERT INTO p VALUES (1, 'x', 1), (2, 'y/z', 2), (3, NULL, 3)")
+    context.sql(f"EXPORT TABLE t TO '{tmp_path}/t'")
+    context.sql(f"EXPORT TABLE p TO '{tmp_path}/p'")
+    return context
 
 
 def rows(context: sharkpy.SharkContext, table: str) -> list[tuple[object, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,13 @@ LINES = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+def context(context: sharkpy.SharkContext, tmp_path: Path) -> sharkpy.SharkContext:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "part-1.txt").write_text("1\x01a\x01x\n2\x01b\x01y\n")
     (tmp_path / "in" / "part-2.txt").write_text("3\x01c\x01\\N\n")
     (tmp_path / "in" / "other").write_text("9\x01z\x01z\n")
-    with sharkpy.connect(warehouse=tmp_path / "warehouse") as made:
-        made.sql("CREATE TABLE t (a INT, b STRING) PARTITIONED BY (p STRING) STORED AS TEXTFILE")
-        yield made
+    context.sql("CREATE TABLE t (a INT, b STRING) PARTITIONED BY (p STRING) STORED AS TEXTFILE")
+    return context
 
 
 def rows(context: sharkpy.SharkContext) -> list[tuple[object, ...]]:

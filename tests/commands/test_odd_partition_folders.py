@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,12 +15,6 @@ ODD_VALUES = [
     "x:y", "x%3Ay", "ü", "a b", " ", "a/b", "..", ".", "%", "%zz", "a\tb", "a\nb", "a\x00b", "a=b", "\u2028", "NULL",
     "A", "a", "'q'", '"d"', "\\", "_h", ".h", "e\u0301", "\x7f", "#", "[x]", "{y}", "*", "?", "~", "^", "x" * 200,
 ]  # fmt: skip
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
 
 
 def put(home: Path, name: str | bytes, line: str) -> None:

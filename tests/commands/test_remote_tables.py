@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +12,7 @@ from sharkpy.base.errors import StorageRefusedError, UnsupportedError
 from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from tests.commands.conftest import schema_of
+from tests.rows import rows
 
 SECRET = "s3a://KEY:SECRET@bucket/hidden"
 
@@ -57,10 +57,6 @@ def make(
     schema, storage = schema_of("a int, p int" if columns else "a int"), StorageFormat("text")
     made = Table(new_table_id(), "default", name, kind, schema, storage, location, partition_columns=columns)
     return context.catalog.create_table(made)
-
-
-def rows(context: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in context.sql(sql).fetchall()]
 
 
 def text_of(context: sharkpy.SharkContext, sql: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,6 @@ import sharkpy
 from sharkpy.base.errors import TableChangedError
 from sharkpy.execution.commands import row_changes
 from sharkpy.execution.commands.writes.staged_write import publish
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path / "warehouse") as made:
-        yield made
-
 
 TABLES = {
     "files": "CREATE TABLE t (a INT, n INT) STORED AS PARQUET",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -16,12 +14,6 @@ from sharkpy.optimizer import evaluate
 from tests.waiting import until
 
 BAD_TEXT = pa.table({"s": pa.array([b"caf\xe9"], pa.binary()).view(pa.string())})
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path) as context:
-        yield context
 
 
 def end_database(pool: ConnectionPool) -> None:

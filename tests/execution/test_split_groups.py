@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,19 +43,18 @@ def test_partitions_stay_apart() -> None:
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+def context(context: sharkpy.SharkContext, tmp_path: Path) -> sharkpy.SharkContext:
     folder = tmp_path / "files"
     folder.mkdir()
     for number in range(FILES):
         text = "some" if number % 2 else f"text {number}"
         pq.write_table(pa.table({"k": [number] * 3, "s": [text, None, "x"]}), folder / f"{number:03}.parquet")
     pq.write_table(pa.table({"k": pa.array([], pa.int64()), "s": pa.array([], pa.string())}), folder / "050b.parquet")
-    with sharkpy.connect(warehouse=tmp_path / "warehouse") as made:
-        made.sql(
-            f"CREATE EXTERNAL TABLE t (k BIGINT, s STRING) STORED AS PARQUET LOCATION '{folder}' "
-            "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
-        )
-        yield made
+    context.sql(
+        f"CREATE EXTERNAL TABLE t (k BIGINT, s STRING) STORED AS PARQUET LOCATION '{folder}' "
+        "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
+    )
+    return context
 
 
 def test_a_table_of_many_files_has_one_block(context: sharkpy.SharkContext, tmp_path: Path) -> None:

@@ -77,12 +77,6 @@ def runners(monkeypatch: pytest.MonkeyPatch) -> None:
     rows_taken.clear()
 
 
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("steps")) as session:
-        yield session
-
-
 def values(count: int) -> LogicalPlan:
     return Values((A, B), tuple((Literal(i, INT), Literal(f"s{i % 3}", STRING)) for i in range(count)))
 

@@ -20,7 +20,8 @@ from sharkpy.base.errors import BindError, SharkError
 from sharkpy.streaming import kill_points
 from tests.children import child
 from tests.faults.test_killed_epochs import KINDS, PER_FILE, put_file
-from tests.streaming.folder_input import make_stream, rows
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream
 from tests.waiting import until
 
 QUERY = "SELECT n, concat('p', n % 3) AS s, n * {0} AS v, {0} AS version FROM numbers"

@@ -10,7 +10,8 @@ import pytest
 import sharkpy
 from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import runner
-from tests.streaming.folder_input import make_stream, numbers, rows
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, numbers
 from tests.waiting import until
 
 TARGETS = {

@@ -16,7 +16,8 @@ import sharkpy
 from sharkpy.streaming import kill_points
 from tests.children import Child, child
 from tests.paths_below import paths_below
-from tests.streaming.folder_input import make_stream, numbers, put, put_numbers, rows, until_numbers
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, numbers, put, put_numbers, until_numbers
 
 CHILD = """
 import os, signal, sys, sharkpy, time

@@ -10,8 +10,9 @@ import pytest
 import sharkpy
 from tests.children import status_of
 from tests.paths_below import paths_below
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import make_stream, put_numbers, rows
+from tests.streaming.folder_input import make_stream, put_numbers
 
 CHILD = """
 import os, signal, sys, sharkpy

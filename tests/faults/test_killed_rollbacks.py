@@ -12,7 +12,8 @@ from sharkpy.streaming import kill_points
 from tests.children import status_of
 from tests.faults.test_killed_epochs import KINDS
 from tests.paths_below import paths_below
-from tests.streaming.folder_input import make_stream, put, rows
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, put
 
 CHILD = """
 import os, signal, sys, sharkpy

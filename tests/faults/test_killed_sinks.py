@@ -13,7 +13,8 @@ import pytest
 import sharkpy
 from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
-from tests.streaming.folder_input import make_stream, rows
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream
 from tests.streaming.test_folder_sink import Taker
 from tests.waiting import until
 

@@ -14,7 +14,8 @@ import sharkpy
 from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
 from tests.paths_below import paths_below
-from tests.streaming.folder_input import make_stream, numbers, rows
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, numbers
 from tests.waiting import until
 
 CACHED = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"

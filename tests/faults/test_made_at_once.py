@@ -13,7 +13,8 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import TableExistsError
 from tests.faults.test_killed_epochs import KINDS, PER_FILE, check_prefix, put_file
-from tests.streaming.folder_input import make_stream, numbers, rows, until_numbers
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, numbers, until_numbers
 
 SELECT = "SELECT n, concat('p', n % 3) AS s FROM numbers"
 AT_ONCE = 4

@@ -14,6 +14,7 @@ from sharkpy.base.errors import BindError, FunctionNotFoundError, NotAllowedErro
 from sharkpy.execution import function_loader
 from sharkpy.execution.restrictions import Restrictions
 from tests.functions import users_functions
+from tests.rows import rows
 
 SOURCE = users_functions.__file__ or ""
 
@@ -30,10 +31,6 @@ def module(tmp_path: Path) -> Path:
     path = tmp_path / "my_functions.py"
     path.write_text("def tripled(x: int) -> int:\n    return 3 * x\n")
     return path
-
-
-def rows(context: sharkpy.SharkContext, sql: str) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in context.sql(sql).fetchall()]
 
 
 def create(name: str, attribute: str, *, temporary: bool = True, clause: str = "") -> str:

@@ -14,6 +14,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError, SharkError, TypeMismatchError
+from tests.rows import rows
 from tests.waiting import allowed
 
 pytestmark = [
@@ -139,10 +140,6 @@ def session(context: sharkpy.SharkContext, jar: Path) -> sharkpy.SharkContext:
         for name, class_name in HIVES.items():
             context.sql(f"CREATE TEMPORARY FUNCTION {name} AS '{HIVE}.{class_name}'")
     return context
-
-
-def rows(context: sharkpy.SharkContext, sql: str) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in context.sql(sql).fetchall()]
 
 
 QUERIES = [

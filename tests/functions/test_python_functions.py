@@ -13,11 +13,7 @@ from sharkpy.base.errors import BindError, ExecutionError
 from sharkpy.execution.queries.plan_query import bind_text, plan_steps
 from sharkpy.optimizer.decisions import Place
 from tests.functions import users_functions
-
-
-def rows(context: sharkpy.SharkContext, sql: str) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in context.sql(sql).fetchall()]
-
+from tests.rows import rows
 
 LINE = users_functions.fails.__code__.co_firstlineno + 1
 """The line that raises."""

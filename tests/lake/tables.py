@@ -10,10 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 import sharkpy
-
-
-def rows(context: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in context.sql(sql).fetchall()]
+from tests.rows import rows
 
 
 def run(context: sharkpy.SharkContext, *statements: str) -> None:

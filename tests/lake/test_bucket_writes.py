@@ -25,7 +25,8 @@ from sharkpy.catalog.unfinished_writes import UnfinishedWrites
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.lake.lake_table import new_lake_staging
 from tests.lake.buckets import new_place, others_options
-from tests.lake.tables import rows, run
+from tests.lake.tables import run
+from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server, s3_client

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,13 +21,8 @@ from pyroaring import BitMap64
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError, NotAllowedError, SharkError, SourceError, UnsupportedError
 from sharkpy.execution.restrictions import Restrictions
-from tests.lake.tables import rows, run
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("warehouse")) as opened:
-        yield opened
+from tests.lake.tables import run
+from tests.rows import rows
 
 
 def location(context: sharkpy.SharkContext, name: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
 
 import sharkpy
-from tests.lake.tables import rows
+from tests.rows import rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "iceberg.md"
 _BLOCK = re.compile(r"```(sql|text)\n(.*?)```", re.DOTALL)

@@ -31,8 +31,9 @@ from sharkpy.sources.lake.lake_format import LakeReach
 from sharkpy.sources.parallel_requests import parallel_map
 from tests.hadoop import HadoopCluster
 from tests.lake import test_bucket_writes as contract
-from tests.lake.tables import rows, run
+from tests.lake.tables import run
 from tests.lake.test_iceberg_files import add_deletes
+from tests.rows import rows
 from tests.storage.places import hdfs_place
 from tests.waiting import until
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,13 +13,8 @@ import pyarrow as pa
 
 import sharkpy
 from sharkpy.base.errors import BindError, TableExistsError, TableNotFoundError, UnsupportedError
-from tests.lake.tables import as_tuples, own_catalog, rows, run
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("warehouse")) as opened:
-        yield opened
+from tests.lake.tables import as_tuples, own_catalog, run
+from tests.rows import rows
 
 
 def test_a_table_is_made_and_written(context: sharkpy.SharkContext) -> None:

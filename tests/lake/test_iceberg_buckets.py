@@ -24,8 +24,9 @@ import sharkpy
 from sharkpy.base.errors import CancelledError, NotAllowedError, ResourceError, SourceError, UnsupportedError
 from sharkpy.execution.restrictions import Restrictions
 from tests.lake.buckets import keys_of, know_catalog, known_as, new_place, others_catalog
-from tests.lake.tables import rows, run
+from tests.lake.tables import run
 from tests.lake.test_iceberg_files import add_deletes, puffin
+from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, s3_client

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,8 @@ from pyiceberg.transforms import DayTransform, IdentityTransform, UnknownTransfo
 
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError, UnsupportedError
-from tests.lake.tables import own_catalog, rows, run
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("warehouse")) as opened:
-        yield opened
+from tests.lake.tables import own_catalog, run
+from tests.rows import rows
 
 
 def table_of(context: sharkpy.SharkContext, name: str) -> IcebergHandle:

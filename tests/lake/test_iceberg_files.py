@@ -40,7 +40,8 @@ from pyroaring import BitMap64
 import sharkpy
 from sharkpy.base.errors import ResourceError, SharkError, SourceError
 from sharkpy.sources.lake.deleted_rows import EqualRows, bitmap_positions
-from tests.lake.tables import rows, run
+from tests.lake.tables import run
+from tests.rows import rows
 
 
 @pytest.fixture(scope="module")

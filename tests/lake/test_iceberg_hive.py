@@ -16,7 +16,8 @@ import sharkpy
 from sharkpy.base.errors import SourceError, TableExistsError, TableNotFoundError
 from sharkpy.sources.lake.iceberg.hive import LakeHiveCatalog, _Client, _Connections
 from tests.catalog.metastore_server import metastore_server
-from tests.lake.tables import check_writers_meet, rows, run
+from tests.lake.tables import check_writers_meet, run
+from tests.rows import rows
 
 pytestmark = [pytest.mark.timeout(900)]
 WRITERS, EACH = 3, 3

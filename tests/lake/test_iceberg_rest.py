@@ -16,7 +16,8 @@ import sharkpy
 from sharkpy.base.errors import ExecutionError, SharkError
 from tests.lake.buckets import new_place, others_catalog, others_options
 from tests.lake.rest_catalog import RestCatalogServer
-from tests.lake.tables import rows, run
+from tests.lake.tables import run
+from tests.rows import rows
 from tests.storage.s3_servers import S3Server
 
 

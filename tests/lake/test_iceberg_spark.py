@@ -14,7 +14,8 @@ pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
 import sharkpy
 from tests.hadoop import HadoopCluster
 from tests.lake.iceberg_spark import IcebergSpark
-from tests.lake.tables import rows, run
+from tests.lake.tables import run
+from tests.rows import rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 _ON_READ = ", ".join(f"'write.{what}.mode' = 'merge-on-read'" for what in ("delete", "update", "merge"))

@@ -24,7 +24,8 @@ from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.lake.iceberg.catalogs import IcebergCatalogs
 from sharkpy.sources.lake.lake_format import LakeHome, LakeReach
 from sharkpy.values.types import Schema
-from tests.lake.tables import own_catalog, rows, run
+from tests.lake.tables import own_catalog, run
+from tests.rows import rows
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,8 @@ from sharkpy.catalog.lake_tables import Replaced
 from sharkpy.execution.commands.writes.lake_write import LakeWrite
 from sharkpy.sources.lake.iceberg import manifests
 from sharkpy.sources.lake.lake_table import LakeTable
-from tests.lake.tables import check_writers_meet, own_catalog, rows, run
+from tests.lake.tables import check_writers_meet, own_catalog, run
+from tests.rows import rows
 
 WRITERS, EACH = 4, 3
 

@@ -4,7 +4,6 @@ libraries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 
 import sharkpy
-from tests.lake.tables import own_catalog, rows, run
+from tests.lake.tables import own_catalog, run
+from tests.rows import rows
 
 _FIELDS = pa.struct([("userId", pa.int64()), ("b", pa.int64())])
 _SCHEMA = pa.schema(
@@ -53,12 +53,6 @@ def their_rows() -> pa.Table:
 
 def sorted_rows(table: pa.Table) -> list[dict[str, object]]:
     return table.sort_by("ID").to_pylist()
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("warehouse")) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("divided", [[], ["Day"]])

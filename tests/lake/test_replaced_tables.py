@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 pytest.importorskip("deltalake", reason="the extra delta is not installed")
@@ -11,16 +9,11 @@ pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
 
 import sharkpy
 from sharkpy.base.errors import ColumnNotFoundError, SharkError
-from tests.lake.tables import rows, run
+from tests.lake.tables import run
+from tests.rows import rows
 
 FORMATS = pytest.mark.parametrize("lake", ["delta", "iceberg"])
 HISTORY = {"delta": "history", "iceberg": "snapshots"}
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("warehouse")) as opened:
-        yield opened
 
 
 @FORMATS

@@ -27,6 +27,7 @@ from sharkpy.sources import layout, staged_files
 from sharkpy.sources.folders.generations import is_folded
 from sharkpy.sources.layout import DataFile, list_data_files
 from sharkpy.sources.source import Split
+from tests.rows import rows
 
 MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
 FORMATS = ["STORED AS TEXTFILE", "STORED AS PARQUET", "STORED AS JSONFILE"]
@@ -44,10 +45,6 @@ def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
 
 def table_of(context: sharkpy.SharkContext, name: str = "t") -> Table:
     return context.catalog.table("default", name)
-
-
-def rows(context: sharkpy.SharkContext, text: str) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in context.sql(text).fetchall()]
 
 
 def version_of(context: sharkpy.SharkContext) -> TableVersion:

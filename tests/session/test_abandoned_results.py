@@ -6,7 +6,6 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,12 +15,13 @@ from tests.waiting import until
 MANY = "SELECT n + 1 AS n FROM t"
 
 
+pytestmark = pytest.mark.settings({"shark.result.batch.rows": 1000})
+
+
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    settings = {"shark.result.batch.rows": 1000}
-    with sharkpy.connect(warehouse=tmp_path / "w", **settings) as context:
-        context.sql("CREATE TABLE t AS SELECT explode(sequence(1, 300000)) AS n").fetchall()
-        yield context
+def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    context.sql("CREATE TABLE t AS SELECT explode(sequence(1, 300000)) AS n").fetchall()
+    return context
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -22,10 +21,9 @@ SHORT = "SELECT sum(k) FROM t WHERE k > 0"
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as opened:
-        opened.sql("CREATE TABLE t AS SELECT explode(sequence(1, 3000)) AS k; CACHE TABLE t")
-        yield opened
+def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    context.sql("CREATE TABLE t AS SELECT explode(sequence(1, 3000)) AS k; CACHE TABLE t")
+    return context
 
 
 def one_at_a_time(context: sharkpy.SharkContext, **conf: object) -> None:

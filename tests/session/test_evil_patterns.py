@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -35,12 +35,6 @@ QUICK = {(pattern, "rlike", place) for pattern in LINEAR for place in PLACES[:2]
     *((next(iter(TRIED)), "rlike", place) for place in PLACES),
 }
 """Cases of `make test`."""
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("warehouse")) as made:
-        yield made
 
 
 @pytest.mark.variants(3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,11 +23,10 @@ STAGED = {
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as opened:
-        opened.sql("CREATE TABLE n AS SELECT k FROM (SELECT posexplode(split(space(999), ' ')) AS (k, s)) x")
-        opened.sql("CREATE TABLE names (m INT, name STRING); INSERT INTO names VALUES (0, 'even'), (1, 'odd')")
-        yield opened
+def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    context.sql("CREATE TABLE n AS SELECT k FROM (SELECT posexplode(split(space(999), ' ')) AS (k, s)) x")
+    context.sql("CREATE TABLE names (m INT, name STRING); INSERT INTO names VALUES (0, 'even'), (1, 'odd')")
+    return context
 
 
 def lines_of(context: sharkpy.SharkContext, text: str) -> list[str]:

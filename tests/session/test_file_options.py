@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -17,22 +16,13 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import NotAllowedError, SharkError, SourceError, TableNotFoundError
 from sharkpy.execution.restrictions import Restrictions
+from tests.rows import rows
 
 Rows = list[tuple[object, ...]]
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("files") / "w") as context:
-        yield context
-
-
-def rows(session: sharkpy.SharkContext, text: str) -> Rows:
-    return [tuple(row) for row in session.sql(text).fetchall()]
-
-
-def columns(session: sharkpy.SharkContext, relation: str) -> list[str]:
-    with session.sql(f"SELECT * FROM {relation} LIMIT 0") as result:
+def columns(context: sharkpy.SharkContext, relation: str) -> list[str]:
+    with context.sql(f"SELECT * FROM {relation} LIMIT 0") as result:
         return [f"{field.name} {field.dtype}" for field in result.schema]
 
 
@@ -60,12 +50,12 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_csv(session: sharkpy.SharkContext, tmp_path: Path, call: str) -> None:
+def test_csv(context: sharkpy.SharkContext, tmp_path: Path, call: str) -> None:
     (tmp_path / "x.csv").write_text(CSV)
     relation = call.replace("{}", f"{tmp_path}/x.csv")
-    assert columns(session, relation) == CALLS[call]
+    assert columns(context, relation) == CALLS[call]
     count = 1 if "skip" in call or "header=true" in call or "'header' 'true'" in call else 2
-    assert rows(session, f"SELECT count(*) FROM {relation}") == [(count,)]
+    assert rows(context, f"SELECT count(*) FROM {relation}") == [(count,)]
 
 
 GIVEN = {
@@ -85,34 +75,34 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("options", GIVEN)
-def test_given_columns(session: sharkpy.SharkContext, tmp_path: Path, options: str) -> None:
+def test_given_columns(context: sharkpy.SharkContext, tmp_path: Path, options: str) -> None:
     (tmp_path / "x.csv").write_text("a,b,c\n1,x,2\n3,y,4\n")
     relation = f"read_csv('{tmp_path}/x.csv', {options})"
-    assert columns(session, relation) == GIVEN[options]
+    assert columns(context, relation) == GIVEN[options]
     first, *_ = GIVEN[options]
-    assert rows(session, f"SELECT count(*), sum({first.split()[0]}) FROM {relation}") == [(2, 4)]
+    assert rows(context, f"SELECT count(*), sum({first.split()[0]}) FROM {relation}") == [(2, 4)]
 
 
-def test_values_of_given_types(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_values_of_given_types(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     """A value that does not fit is NULL. With `columns`, types are not found out, and an empty file has columns."""
     (tmp_path / "x.csv").write_text("007,01/02/2026\nx,2026\n")
     options = "columns = {'a': 'INT', 'b': 'DATE'}, dateformat = '%d/%m/%Y', header = false"
-    assert rows(session, f"SELECT * FROM read_csv('{tmp_path}/x.csv', {options})") == [
+    assert rows(context, f"SELECT * FROM read_csv('{tmp_path}/x.csv', {options})") == [
         (7, datetime.date(2026, 2, 1)),
         (None, None),
     ]
     (tmp_path / "empty.csv").write_text("")
-    assert columns(session, f"read_csv('{tmp_path}/empty.csv', columns = {{'a': 'INT'}})") == ["a int"]
+    assert columns(context, f"read_csv('{tmp_path}/empty.csv', columns = {{'a': 'INT'}})") == ["a int"]
     (tmp_path / "x.json").write_text('{"a": 1, "B": "x", "z": 1.5}\n{"a": 2}\n')
     relation = f"read_json('{tmp_path}/x.json', columns = {{'b': 'STRING', 'a': 'DOUBLE', 'y': 'ARRAY<INT>'}})"
-    assert rows(session, f"SELECT * FROM {relation}") == [("x", 1.0, None), (None, 2.0, None)]
+    assert rows(context, f"SELECT * FROM {relation}") == [("x", 1.0, None), (None, 2.0, None)]
 
 
-def test_given_columns_of_partitions(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_given_columns_of_partitions(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     (tmp_path / "k=1").mkdir()
     (tmp_path / "k=1" / "x.csv").write_text("1,x\n")
     relation = f"read_csv('{tmp_path}/*/*.csv', columns = {{'a': 'INT', 'b': 'VARCHAR'}})"
-    assert rows(session, f"SELECT b, a, k FROM {relation}") == [("x", 1, 1)]
+    assert rows(context, f"SELECT b, a, k FROM {relation}") == [("x", 1, 1)]
 
 
 @pytest.mark.parametrize(
@@ -128,45 +118,45 @@ def test_given_columns_of_partitions(session: sharkpy.SharkContext, tmp_path: Pa
     ],
 )
 def test_given_columns_that_the_files_do_not_have(
-    session: sharkpy.SharkContext, tmp_path: Path, options: str, message: str
+    context: sharkpy.SharkContext, tmp_path: Path, options: str, message: str
 ) -> None:
     (tmp_path / "x.csv").write_text("a,b,c\n1,x,2\n")
     with pytest.raises(SharkError, match=f"{message}.*line 1, column 24" if "mean" not in message else message):
-        session.sql(f"SELECT * FROM read_csv('{tmp_path}/x.csv', {options})")
+        context.sql(f"SELECT * FROM read_csv('{tmp_path}/x.csv', {options})")
 
 
-def test_columns_of_other_formats_are_not_given(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_columns_of_other_formats_are_not_given(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "x.parquet")
     with pytest.raises(SharkError, match="names and types of columns for parquet files"):
-        session.sql(f"SELECT * FROM read_parquet('{tmp_path}/x.parquet', columns = {{'a': 'INT'}})")
+        context.sql(f"SELECT * FROM read_parquet('{tmp_path}/x.parquet', columns = {{'a': 'INT'}})")
 
 
-def test_encodings(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_encodings(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes("name,n\nJosé,1\n".encode("latin-1"))
     expected = [("José", 1)]
     for encoding in ("ISO-8859-1", "latin-1", "windows-1252"):
-        assert rows(session, f"SELECT * FROM read_csv('{tmp_path}/x.csv', encoding = '{encoding}')") == expected
-    assert rows(session, f"SELECT * FROM csv.`{tmp_path}/x.csv` OPTIONS (charset='ISO-8859-1')") == expected
+        assert rows(context, f"SELECT * FROM read_csv('{tmp_path}/x.csv', encoding = '{encoding}')") == expected
+    assert rows(context, f"SELECT * FROM csv.`{tmp_path}/x.csv` OPTIONS (charset='ISO-8859-1')") == expected
     (tmp_path / "x.json").write_bytes('[{"name": "José"},\n{"name": "é"}]'.encode("utf-16-le"))
     text = f"SELECT * FROM read_json('{tmp_path}/x.json', encoding = 'UTF-16LE')"
-    assert rows(session, text) == [("José",), ("é",)]
+    assert rows(context, text) == [("José",), ("é",)]
 
 
-def test_json(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_json(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"k": 1}\n{"k": 2}\n')
     for call in (
         *("read_json('{}')", "read_json_auto('{}', format = 'auto')", "read_ndjson('{}')"),
         *("json.`{}` OPTIONS (multiLine true)", "read_json('{}', format = 'newline_delimited', ignore_errors = true)"),
     ):
-        assert rows(session, f"SELECT sum(k) FROM {call.replace('{}', str(path))}") == [(3,)], call
+        assert rows(context, f"SELECT sum(k) FROM {call.replace('{}', str(path))}") == [(3,)], call
     path.write_text(json.dumps([{"k": 1}, {"k": 2}], indent=1))
-    assert rows(session, f"SELECT sum(k) FROM read_json('{path}', format = 'array')") == [(3,)]
+    assert rows(context, f"SELECT sum(k) FROM read_json('{path}', format = 'array')") == [(3,)]
     with pytest.raises(SourceError, match="no object"):
-        rows(session, f"SELECT * FROM read_ndjson('{path}')")
+        rows(context, f"SELECT * FROM read_ndjson('{path}')")
 
 
-def test_columnar_formats(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_columnar_formats(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     table = pa.table({"k": [1, 2]})
     for name in ("a", "b"):
         pq.write_table(table, tmp_path / f"{name}.parquet")
@@ -179,22 +169,22 @@ def test_columnar_formats(session: sharkpy.SharkContext, tmp_path: Path) -> None
         ("read_parquet('{}/odd name')", 3),
         ("read_orc('{}/{a,b}.orc')", 6),
     ):
-        assert rows(session, f"SELECT sum(k) FROM {call.replace('{}', str(tmp_path))} t") == [(total,)], call
+        assert rows(context, f"SELECT sum(k) FROM {call.replace('{}', str(tmp_path))} t") == [(total,)], call
 
 
-def test_joins_views_and_tables(session: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joins_views_and_tables(context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.csv").write_text(CSV)
     monkeypatch.chdir(tmp_path)
     call = "read_csv('x.csv', header = false)"
     joined = f"SELECT count(*) FROM {call} a JOIN csv.`x.csv` OPTIONS (header = false) AS b ON a._c0 = b._c0"
-    assert rows(session, joined) == [(2,)]
-    session.sql(f"CREATE TABLE of_call AS SELECT * FROM {call}").close()
-    session.sql(f"CREATE VIEW view_of_call AS SELECT _c0 AS k FROM {call} WHERE _c1 <> 'read_csv'").close()
-    session.sql("CREATE VIEW view_of_path AS SELECT _c0 AS k FROM csv.`x.csv` OPTIONS (header = false)").close()
+    assert rows(context, joined) == [(2,)]
+    context.sql(f"CREATE TABLE of_call AS SELECT * FROM {call}").close()
+    context.sql(f"CREATE VIEW view_of_call AS SELECT _c0 AS k FROM {call} WHERE _c1 <> 'read_csv'").close()
+    context.sql("CREATE VIEW view_of_path AS SELECT _c0 AS k FROM csv.`x.csv` OPTIONS (header = false)").close()
     monkeypatch.chdir("/")
-    assert rows(session, "SELECT sum(_c0) FROM of_call") == [(3,)]
-    assert rows(session, "SELECT sum(k) FROM view_of_call") == [(3,)]
-    assert rows(session, "SELECT sum(k) FROM view_of_path") == [(3,)]
+    assert rows(context, "SELECT sum(_c0) FROM of_call") == [(3,)]
+    assert rows(context, "SELECT sum(k) FROM view_of_call") == [(3,)]
+    assert rows(context, "SELECT sum(k) FROM view_of_path") == [(3,)]
 
 
 ERRORS = {
@@ -215,20 +205,20 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("call", ERRORS)
-def test_errors(session: sharkpy.SharkContext, tmp_path: Path, call: str) -> None:
+def test_errors(context: sharkpy.SharkContext, tmp_path: Path, call: str) -> None:
     (tmp_path / "x.csv").write_text(CSV)
     with pytest.raises(SharkError, match=ERRORS[call]):
-        rows(session, f"SELECT * FROM {call.replace('{}', str(tmp_path / 'x.csv'))}")
+        rows(context, f"SELECT * FROM {call.replace('{}', str(tmp_path / 'x.csv'))}")
 
 
-def test_an_alias_called_options(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_an_alias_called_options(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("1,2\n3,4\n")
-    assert rows(session, f"SELECT options.a FROM '{tmp_path}/x.csv' options (a, b)") == [(1,), (3,)]
-    session.sql("CREATE TABLE `options` AS SELECT 7 AS k").close()
-    assert rows(session, "SELECT k FROM `options`") == [(7,)]
+    assert rows(context, f"SELECT options.a FROM '{tmp_path}/x.csv' options (a, b)") == [(1,), (3,)]
+    context.sql("CREATE TABLE `options` AS SELECT 7 AS k").close()
+    assert rows(context, "SELECT k FROM `options`") == [(7,)]
 
 
-def test_patterns_and_folders(session: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patterns_and_folders(context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, name in enumerate(("a1.csv", "a2.csv", "b1.csv", "c{1,2}.csv", "d/e/f.csv", "_h.csv", ".i.csv")):
         path = tmp_path / "in" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -245,18 +235,18 @@ def test_patterns_and_folders(session: sharkpy.SharkContext, tmp_path: Path, mon
         ("_h.csv", 100000),
         ("_*.csv", 100000),
     ):
-        assert rows(session, f"SELECT sum(k) FROM '{tmp_path}/in/{pattern}'") == [(total,)], pattern
+        assert rows(context, f"SELECT sum(k) FROM '{tmp_path}/in/{pattern}'") == [(total,)], pattern
     monkeypatch.chdir(tmp_path)
     for place in ("'in'", "'in/'", "csv.`in`", "read_csv('in')", "read_csv(['in/d', 'in/a1.csv', 'in/a?.csv'])"):
-        assert rows(session, f"SELECT sum(k) FROM {place}") == [(10011 if "?" in place else 11111,)], place
+        assert rows(context, f"SELECT sum(k) FROM {place}") == [(10011 if "?" in place else 11111,)], place
     with pytest.raises(SourceError, match="no file matches"):
-        rows(session, f"SELECT * FROM '{tmp_path}/in/{{x,y}}.csv'")
+        rows(context, f"SELECT * FROM '{tmp_path}/in/{{x,y}}.csv'")
     with pytest.raises(TableNotFoundError):
-        rows(session, "SELECT * FROM 'inn'")
+        rows(context, "SELECT * FROM 'inn'")
 
 
-def test_bounds(session: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    guest = session.new_session(shark_user="ann")
+def test_bounds(context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guest = context.new_session(shark_user="ann")
     (tmp_path / "open").mkdir()
     (tmp_path / "secret").mkdir()
     for folder in ("open", "secret"):
@@ -276,11 +266,11 @@ def test_bounds(session: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pyte
         rows(guest, "SELECT * FROM 'secret'")
 
 
-def test_answers_are_duckdb_s(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_answers_are_duckdb_s(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("".join(f"{n}|'a|{n}'|{n / 4}\n" for n in range(500)))
     call = "read_csv('{1}', header = false, delim = '|', quote = {2})"
     text = f"SELECT count(*), sum({{0}}0), min({{0}}1), sum({{0}}2) FROM {call}"
     with duckdb.connect() as connection:
         expected = connection.execute(text.format("column", f"{tmp_path}/x.csv", "''''")).fetchall()
-    assert rows(session, text.format("_c", f"{tmp_path}/x.csv", '"\'"')) == expected
+    assert rows(context, text.format("_c", f"{tmp_path}/x.csv", '"\'"')) == expected
     assert os.listdir(tmp_path) == ["x.csv"]

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[1]", tmp_path_factory.mktemp("warehouse")) as context:
-        yield context
-
-
-def rows(context: sharkpy.SharkContext, sql: str) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in context.sql(sql).fetchall()]
+from tests.rows import rows
 
 
 def test_files_of_text_are_loaded_into_tables_without_a_format(context: sharkpy.SharkContext, tmp_path: Path) -> None:

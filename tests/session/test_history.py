@@ -7,7 +7,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, replace
 from datetime import UTC, datetime, timedelta
@@ -26,86 +26,85 @@ State = StatementState
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as opened:
-        opened.sql("CREATE TABLE t AS SELECT explode(sequence(1, 3000)) AS k")
-        yield opened
+def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    context.sql("CREATE TABLE t AS SELECT explode(sequence(1, 3000)) AS k")
+    return context
 
 
-def newest(session: sharkpy.SharkContext) -> StatementRecord:
-    return session.history(1)[0]
+def newest(context: sharkpy.SharkContext) -> StatementRecord:
+    return context.history(1)[0]
 
 
 # Ends
 
 
-def finish(session: sharkpy.SharkContext) -> None:
-    session.sql("SELECT 'end', k FROM t").fetchall()
+def finish(context: sharkpy.SharkContext) -> None:
+    context.sql("SELECT 'end', k FROM t").fetchall()
 
 
-def close_early(session: sharkpy.SharkContext) -> None:
-    with session.sql("SELECT 'end', k FROM t") as result:
+def close_early(context: sharkpy.SharkContext) -> None:
+    with context.sql("SELECT 'end', k FROM t") as result:
         result.fetchone()
 
 
-def close_unread(session: sharkpy.SharkContext) -> None:
-    session.sql("SELECT 'end', k FROM t").close()
+def close_unread(context: sharkpy.SharkContext) -> None:
+    context.sql("SELECT 'end', k FROM t").close()
 
 
-def close_unrun(session: sharkpy.SharkContext) -> None:
-    session.prepare("SELECT 'end', k FROM t").close()
+def close_unrun(context: sharkpy.SharkContext) -> None:
+    context.prepare("SELECT 'end', k FROM t").close()
 
 
-def abandon(session: sharkpy.SharkContext) -> None:
-    session.sql("SELECT 'end', k FROM t")
+def abandon(context: sharkpy.SharkContext) -> None:
+    context.sql("SELECT 'end', k FROM t")
     gc.collect()
 
 
-def abandon_unrun(session: sharkpy.SharkContext) -> None:
-    session.prepare("SELECT 'end', k FROM t")
+def abandon_unrun(context: sharkpy.SharkContext) -> None:
+    context.prepare("SELECT 'end', k FROM t")
     gc.collect()
 
 
-def fail_to_parse(session: sharkpy.SharkContext) -> None:
+def fail_to_parse(context: sharkpy.SharkContext) -> None:
     with pytest.raises(ParseError):
-        session.sql("SELEC 'end'")
+        context.sql("SELEC 'end'")
 
 
-def fail_to_bind(session: sharkpy.SharkContext) -> None:
+def fail_to_bind(context: sharkpy.SharkContext) -> None:
     with pytest.raises(BindError):
-        session.sql("SELECT 'end', nothing FROM t")
+        context.sql("SELECT 'end', nothing FROM t")
 
 
-def fail_in_command(session: sharkpy.SharkContext) -> None:
+def fail_in_command(context: sharkpy.SharkContext) -> None:
     with pytest.raises(SharkError):
-        session.sql("SHOW QUERY 'end'")
+        context.sql("SHOW QUERY 'end'")
 
 
-def fail_while_read(session: sharkpy.SharkContext) -> None:
+def fail_while_read(context: sharkpy.SharkContext) -> None:
     with pytest.raises(SharkError):
-        session.sql("SELECT 'end', assert_true(k < 5) FROM t").fetchall()
+        context.sql("SELECT 'end', assert_true(k < 5) FROM t").fetchall()
 
 
-def cancel(session: sharkpy.SharkContext) -> None:
-    prepared = session.prepare(f"{ENDLESS} AND 'end' = 'end'")
+def cancel(context: sharkpy.SharkContext) -> None:
+    prepared = context.prepare(f"{ENDLESS} AND 'end' = 'end'")
     prepared.cancel()
     with pytest.raises(CancelledError):
         prepared.run()
 
 
-def cancel_and_close(session: sharkpy.SharkContext) -> None:
-    with session.sql("SELECT 'end', k FROM t") as result:
+def cancel_and_close(context: sharkpy.SharkContext) -> None:
+    with context.sql("SELECT 'end', k FROM t") as result:
         result.fetchone()
         result.cancel()
 
 
-def time_out(session: sharkpy.SharkContext) -> None:
+def time_out(context: sharkpy.SharkContext) -> None:
     with pytest.raises(StatementTimeoutError):
-        session.prepare(f"{ENDLESS} AND 'end' = 'end'", timeout=0.1).run().fetchall()
+        context.prepare(f"{ENDLESS} AND 'end' = 'end'", timeout=0.1).run().fetchall()
 
 
-def stop_session(session: sharkpy.SharkContext) -> None:
-    other = session.new_session()
+def stop_session(context: sharkpy.SharkContext) -> None:
+    other = context.new_session()
     result = other.sql("SELECT 'end', k FROM t")
     result.fetchone()
     other.stop()
@@ -133,11 +132,11 @@ ENDS: dict[Callable[[sharkpy.SharkContext], None], tuple[StatementState, str]] =
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
 def test_one_record_whatever_ends_it(
-    session: sharkpy.SharkContext, end: Callable[[sharkpy.SharkContext], None]
+    context: sharkpy.SharkContext, end: Callable[[sharkpy.SharkContext], None]
 ) -> None:
     before = datetime.now(UTC)
-    end(session)
-    [record] = session.history(like="*end*")
+    end(context)
+    [record] = context.history(like="*end*")
     assert (record.state, record.sqlstate) == ENDS[end]
     assert bool(record.error) == bool(record.sqlstate)
     assert record.state.is_over
@@ -145,11 +144,11 @@ def test_one_record_whatever_ends_it(
     assert 0 <= record.running_seconds + record.queued_seconds <= record.seconds + 0.01
 
 
-def test_figures_of_a_query(session: sharkpy.SharkContext) -> None:
-    session.sql("SELECT count(*) FROM t WHERE k > 7").fetchall()
-    record = newest(session)
+def test_figures_of_a_query(context: sharkpy.SharkContext) -> None:
+    context.sql("SELECT count(*) FROM t WHERE k > 7").fetchall()
+    record = newest(context)
     assert (record.kind, record.text, record.rows_read) == ("SELECT", "SELECT count(*) FROM t WHERE k > 7", 1)
-    assert record.session == session._state.name
+    assert record.session == context._state.name
     assert "stage 1: 1 task in the driver" in record.plan
     assert "3,000 rows in, 1 out" in record.plan
     assert "  HashAggregate" in record.plan
@@ -159,67 +158,67 @@ def test_figures_of_a_query(session: sharkpy.SharkContext) -> None:
     assert all(type(value) in (str, int, float, datetime, StatementState) for value in astuple(record))
 
 
-def test_the_plan_of_a_query_that_was_closed(session: sharkpy.SharkContext) -> None:
-    close_early(session)
-    record = newest(session)
+def test_the_plan_of_a_query_that_was_closed(context: sharkpy.SharkContext) -> None:
+    close_early(context)
+    record = newest(context)
     assert record.rows_read == 3000, "rows are given in batches"
     assert record.plan.startswith("not ended:\n  ")
     assert "FileScan default.t" in record.plan
-    assert session.num_running == 0
+    assert context.num_running == 0
 
 
-def test_a_plan_that_is_known_already_is_recorded_as_well(session: sharkpy.SharkContext) -> None:
+def test_a_plan_that_is_known_already_is_recorded_as_well(context: sharkpy.SharkContext) -> None:
     for _ in range(2):
-        session.sql("SELECT max(k) FROM t WHERE k > 7").fetchall()
-    second, first = session.history(2)
+        context.sql("SELECT max(k) FROM t WHERE k > 7").fetchall()
+    second, first = context.history(2)
     assert first.query_id != second.query_id
     assert "HashAggregate" in first.plan
     assert "HashAggregate" in second.plan
 
 
-def test_figures_of_commands(session: sharkpy.SharkContext) -> None:
-    session.sql("INSERT INTO t SELECT k FROM t WHERE k <= 10")
-    record = newest(session)
+def test_figures_of_commands(context: sharkpy.SharkContext) -> None:
+    context.sql("INSERT INTO t SELECT k FROM t WHERE k <= 10")
+    record = newest(context)
     assert (record.kind, record.rows_read, record.rows_written) == ("INSERT", 0, 10)
     assert "3,000 rows in, 10 out" in record.plan
-    session.sql("SHOW TABLES").fetchall()
-    record = newest(session)
+    context.sql("SHOW TABLES").fetchall()
+    record = newest(context)
     assert (record.kind, record.rows_read, record.rows_written, record.plan) == ("SHOW TABLES", 1, 0, "")
-    session.sql("EXPLAIN SELECT k FROM t").fetchall()
-    assert newest(session).kind == "EXPLAIN"
+    context.sql("EXPLAIN SELECT k FROM t").fetchall()
+    assert newest(context).kind == "EXPLAIN"
 
 
-def test_each_statement_of_a_script_has_its_record(session: sharkpy.SharkContext) -> None:
-    session.sql("USE default; SELECT 5; SELECT 6").fetchall()
-    assert [record.text for record in session.history(3)] == ["SELECT 6", "SELECT 5", "USE default"]
+def test_each_statement_of_a_script_has_its_record(context: sharkpy.SharkContext) -> None:
+    context.sql("USE default; SELECT 5; SELECT 6").fetchall()
+    assert [record.text for record in context.history(3)] == ["SELECT 6", "SELECT 5", "USE default"]
 
 
-def test_the_text_is_that_before_variables_were_put_in(session: sharkpy.SharkContext) -> None:
-    session.sql("SET hivevar:n=3")
-    session.sql("SELECT ${n}").fetchall()
-    assert newest(session).text == "SELECT ${n}"
+def test_the_text_is_that_before_variables_were_put_in(context: sharkpy.SharkContext) -> None:
+    context.sql("SET hivevar:n=3")
+    context.sql("SELECT ${n}").fetchall()
+    assert newest(context).text == "SELECT ${n}"
 
 
-def test_work_of_a_program_has_a_name(session: sharkpy.SharkContext) -> None:
-    session.save_as_table([(1, "a"), (2, "b")], "saved", "n INT, s STRING")
-    record = newest(session)
+def test_work_of_a_program_has_a_name(context: sharkpy.SharkContext) -> None:
+    context.save_as_table([(1, "a"), (2, "b")], "saved", "n INT, s STRING")
+    record = newest(context)
     assert (record.kind, record.text, record.rows_written) == ("PYTHON", "save_as_table saved", 2)
     with pytest.raises(SharkError):
-        session.save_as_table([(1,)], "saved", "n INT")
-    assert (newest(session).state, newest(session).sqlstate) == (State.FAILED, "42S01")
+        context.save_as_table([(1,)], "saved", "n INT")
+    assert (newest(context).state, newest(context).sqlstate) == (State.FAILED, "42S01")
 
 
 # What runs
 
 
-def test_running_statements_are_listed(session: sharkpy.SharkContext) -> None:
-    session.conf.set("shark.query.short.max.rows", "0")
-    session.conf.set("shark.query.max.concurrent", "1")
-    runs, waits = session.new_session(), session.new_session()
+def test_running_statements_are_listed(context: sharkpy.SharkContext) -> None:
+    context.conf.set("shark.query.short.max.rows", "0")
+    context.conf.set("shark.query.max.concurrent", "1")
+    runs, waits = context.new_session(), context.new_session()
     threads = []
     for one, number in ((runs, 1), (waits, 2)):
         result = one.sql(f"{ENDLESS} AND {number} = {number}")
-        assert newest(session).state is State.WAITING, "nobody reads it"
+        assert newest(context).state is State.WAITING, "nobody reads it"
 
         def read(result: sharkpy.Result = result) -> None:
             with pytest.raises(CancelledError):
@@ -227,8 +226,8 @@ def test_running_statements_are_listed(session: sharkpy.SharkContext) -> None:
 
         threads.append(threading.Thread(target=read))
         threads[-1].start()
-        until(lambda number=number: newest(session).state is (State.RUNNING, State.QUEUED)[number - 1])  # type: ignore[misc]
-    queued, running = session.history(2)
+        until(lambda number=number: newest(context).state is (State.RUNNING, State.QUEUED)[number - 1])  # type: ignore[misc]
+    queued, running = context.history(2)
     assert queued.progress == "0 wait before it"
     assert running.seconds >= running.running_seconds > 0
     time.sleep(0.05)
@@ -236,7 +235,7 @@ def test_running_statements_are_listed(session: sharkpy.SharkContext) -> None:
     runs.cancel()
     for thread in threads:
         thread.join()
-    queued, running = session.history(2)
+    queued, running = context.history(2)
     assert (queued.state, running.state) == (State.CANCELLED, State.CANCELLED)
     assert queued.queued_seconds >= 0.05
     assert queued.plan.startswith("not ended:\n  ")
@@ -256,54 +255,54 @@ def test_cut_text() -> None:
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
     bounds = {"shark.history.statements": 5, "shark.history.text.bytes": 20, "shark.history.plan.bytes": 30}
-    with sharkpy.connect("local[2]", tmp_path / "w", **bounds) as session:
+    with sharkpy.connect("local[2]", tmp_path / "w", **bounds) as context:
         for number in range(12):
-            session.sql(f"SELECT {number} AS a_long_name_of_a_column").fetchall()
-        records = session.history(None)
+            context.sql(f"SELECT {number} AS a_long_name_of_a_column").fetchall()
+        records = context.history(None)
         assert [record.text.split()[1] for record in records] == [str(number) for number in range(11, 6, -1)]
         assert all(record.text.endswith("bytes more)") and len(record.text) < 50 for record in records)
         assert all(record.plan.endswith("bytes more)") and len(record.plan) < 60 for record in records)
 
 
 def test_no_history(tmp_path: Path) -> None:
-    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_statements=0, shark_history_saved=True) as session:
-        session.sql("SELECT 1").fetchall()
-        with session.sql("SELECT 2"):
-            assert [record.text for record in session.history()] == ["SELECT 2"], "what runs is told nevertheless"
-        assert session.history() == []
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_statements=0, shark_history_saved=True) as context:
+        context.sql("SELECT 1").fetchall()
+        with context.sql("SELECT 2"):
+            assert [record.text for record in context.history()] == ["SELECT 2"], "what runs is told nevertheless"
+        assert context.history() == []
     assert list(StatementFile(str(tmp_path / "w/.sharkpy/catalog.sqlite"), 10, 10.0).newest()) == []
 
 
 def test_no_plans(tmp_path: Path) -> None:
-    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_plan_bytes=0) as session:
-        session.sql("SELECT 1").fetchall()
-        assert newest(session).plan == ""
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_plan_bytes=0) as context:
+        context.sql("SELECT 1").fetchall()
+        assert newest(context).plan == ""
 
 
-def test_sessions_of_many_threads(session: sharkpy.SharkContext) -> None:
+def test_sessions_of_many_threads(context: sharkpy.SharkContext) -> None:
     def work(number: int) -> None:
-        own = session.new_session(shark_user=f"user{number}")
+        own = context.new_session(shark_user=f"user{number}")
         for step in range(20):
             own.sql(f"SELECT 'thread {number}', {step}").fetchall()
         own.stop()
 
     with ThreadPoolExecutor(6) as executor:
         list(executor.map(work, range(6)))
-    records = session.history(None, like="*thread*")
+    records = context.history(None, like="*thread*")
     assert len({record.query_id for record in records}) == len(records) == 120
     assert {record.state for record in records} == {State.FINISHED}
     for number in range(6):
-        assert len(session.history(None, user=f"user{number}")) == 20
+        assert len(context.history(None, user=f"user{number}")) == 20
     assert [one.started for one in records] == sorted((one.started for one in records), reverse=True)
 
 
 # Whose
 
 
-def test_users_see_their_own(session: sharkpy.SharkContext) -> None:
-    session.sql("SELECT 'of the owner'").fetchall()
-    hidden = newest(session).query_id
-    guests = {name: session.new_session(shark_user=name) for name in ("ada", "bob")}
+def test_users_see_their_own(context: sharkpy.SharkContext) -> None:
+    context.sql("SELECT 'of the owner'").fetchall()
+    hidden = newest(context).query_id
+    guests = {name: context.new_session(shark_user=name) for name in ("ada", "bob")}
     for name, guest in guests.items():
         guest.restrictions = Restrictions(guards_settings=True, sees_own_statements=True)
         guest.sql(f"SELECT 'of {name}'").fetchall()
@@ -316,20 +315,20 @@ def test_users_see_their_own(session: sharkpy.SharkContext) -> None:
         with pytest.raises(BindError) as caught:
             guest.sql(f"SHOW QUERY '{hidden}'")
         assert caught.value.sqlstate == "42704"
-    assert {"ada", "bob"} < {record.user for record in session.history()}
+    assert {"ada", "bob"} < {record.user for record in context.history()}
 
 
 # SHOW
 
 
-def test_show_queries(session: sharkpy.SharkContext) -> None:
-    session.conf.set("hive.local.time.zone", "Asia/Tokyo")
-    session.sql("SELECT 'one'").fetchall()
+def test_show_queries(context: sharkpy.SharkContext) -> None:
+    context.conf.set("hive.local.time.zone", "Asia/Tokyo")
+    context.sql("SELECT 'one'").fetchall()
     with pytest.raises(BindError):
-        session.sql("SELECT nothing FROM t")
-    failed, one = session.sql("SHOW QUERIES LIMIT 2").fetchall()
-    shown = dict(zip(session.sql("SHOW QUERIES LIMIT 0").columns, one, strict=True))
-    record = session.history(like="select 'ONE'")[0]
+        context.sql("SELECT nothing FROM t")
+    failed, one = context.sql("SHOW QUERIES LIMIT 2").fetchall()
+    shown = dict(zip(context.sql("SHOW QUERIES LIMIT 0").columns, one, strict=True))
+    record = context.history(like="select 'ONE'")[0]
     assert shown["query_id"] == record.query_id
     assert (shown["state"], shown["kind"], shown["rows_read"]) == ("finished", "SELECT", 1)
     assert shown["query"] == "SELECT 'one'"
@@ -337,13 +336,13 @@ def test_show_queries(session: sharkpy.SharkContext) -> None:
     assert shown["seconds"] == pytest.approx(record.seconds, abs=1e-5)
     assert failed[1] == "failed"
     assert 'no column "nothing"' in failed[-2]
-    assert session.sql("SHOW QUERIES LIKE 'select*one%' LIMIT 5").fetchall() == [one]
+    assert context.sql("SHOW QUERIES LIKE 'select*one%' LIMIT 5").fetchall() == [one]
 
 
-def test_show_query(session: sharkpy.SharkContext) -> None:
-    session.sql("SELECT max(k)\nFROM t").fetchall()
-    record = newest(session)
-    rows = session.sql(f"SHOW QUERY '{record.query_id}'").fetchall()
+def test_show_query(context: sharkpy.SharkContext) -> None:
+    context.sql("SELECT max(k)\nFROM t").fetchall()
+    record = newest(context)
+    rows = context.sql(f"SHOW QUERY '{record.query_id}'").fetchall()
     properties = dict(rows)
     assert properties["query"] == "SELECT max(k)\nFROM t"
     assert properties["state"] == "finished"
@@ -360,23 +359,23 @@ def saved(tmp_path: Path) -> list[StatementRecord]:
 
 
 def test_saved_across_sessions(tmp_path: Path) -> None:
-    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_saved=True) as session:
-        session.sql("SELECT 1 AS a").fetchall()
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_saved=True) as context:
+        context.sql("SELECT 1 AS a").fetchall()
         with pytest.raises(ParseError):
-            session.sql("SELEC '\ud800 \u00e9'")
+            context.sql("SELEC '\ud800 \u00e9'")
         until(lambda: len(saved(tmp_path)) == 2)
-        session.sql("SELECT 2 AS a").fetchall()
-        known = session.history()
+        context.sql("SELECT 2 AS a").fetchall()
+        known = context.history()
     assert saved(tmp_path) == known, "what was not written yet is written at the end"
-    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_saved=True) as session:
-        assert session.history() == known
-        assert session.history(query_id=known[0].query_id) == known[:1]
-        assert session.history(like="*1 as a") == known[2:]
-        assert session.history(user="nobody") == []
-        session.sql("SELECT 3 AS a").fetchall()
-        assert [record.text for record in session.history(2)] == ["SELECT 3 AS a", "SELECT 2 AS a"]
-    with sharkpy.connect("local[2]", tmp_path / "w") as session:
-        assert session.history() == [], "others do without"
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_saved=True) as context:
+        assert context.history() == known
+        assert context.history(query_id=known[0].query_id) == known[:1]
+        assert context.history(like="*1 as a") == known[2:]
+        assert context.history(user="nobody") == []
+        context.sql("SELECT 3 AS a").fetchall()
+        assert [record.text for record in context.history(2)] == ["SELECT 3 AS a", "SELECT 2 AS a"]
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        assert context.history() == [], "others do without"
 
 
 def records(number: int) -> list[StatementRecord]:
@@ -411,13 +410,13 @@ def test_rows_of_another_version_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_a_line_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_saved=True) as session:
-        other = sqlite3.connect(session.catalog.file_path, isolation_level=None)
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_saved=True) as context:
+        other = sqlite3.connect(context.catalog.file_path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with caplog.at_level(logging.WARNING):
             for number in range(30):
-                session.sql(f"SELECT {number}").fetchall()
-            assert len(session.history()) == 30
+                context.sql(f"SELECT {number}").fetchall()
+            assert len(context.history()) == 30
             until(lambda: "the history of statements cannot be saved: database is locked" in caplog.text)
         assert saved(tmp_path) == []
         other.execute("ROLLBACK")
@@ -434,9 +433,9 @@ def test_writing_the_history_does_not_keep_other_sessions(tmp_path: Path) -> Non
         sharkpy.connect("local[2]", tmp_path / "w", **options) as two,
     ):
 
-        def work(session: sharkpy.SharkContext, name: str) -> None:
+        def work(context: sharkpy.SharkContext, name: str) -> None:
             for number in range(25):
-                session.sql(f"CREATE TABLE {name}_{number} (n INT)")
+                context.sql(f"CREATE TABLE {name}_{number} (n INT)")
 
         with ThreadPoolExecutor(2) as executor:
             list(executor.map(work, (one, two), ("one", "two")))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 
 import pytest
 
@@ -50,12 +49,6 @@ FORMS = {
     "values": ("SELECT max(x) FROM (VALUES ({0}), (NULL)) AS t (x)", "v"),
     "grouping sets": ("SELECT max({0}) FROM m GROUP BY p, n GROUPING SETS ((p, n))", "v"),
 }
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w")) as context:
-        yield context
 
 
 def raw(value: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,6 @@ import sharkpy
 from sharkpy.errors import SourceError
 
 FORMATS = ("TEXTFILE", "PARQUET", "ORC", "AVRO", "RCFILE", "SEQUENCEFILE", "JSONFILE")
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("names")) as made:
-        yield made
 
 
 @pytest.mark.parametrize("length", [200, 250, 300, 1000])

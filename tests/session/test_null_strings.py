@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,12 +29,6 @@ _FORMS: dict[str, dict[str, Any]] = {
     "plain": {"use_dictionary": False},
     "groups": {"use_dictionary": False, "row_group_size": 3},
 }
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w")) as context:
-        yield context
 
 
 def _check(context: sharkpy.SharkContext, table: str, values: list[object]) -> None:

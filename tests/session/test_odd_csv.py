@@ -6,7 +6,6 @@ import csv
 import datetime
 import gzip
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import SourceError
+from tests.rows import rows
 
 Rows = list[tuple[object, ...]]
 PIPES = "".join(f"{n},{n} inch\n" for n in range(10))
@@ -134,23 +134,13 @@ TYPES = {
 }
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("files") / "w") as context:
-        yield context
-
-
-def rows(session: sharkpy.SharkContext, text: str) -> Rows:
-    return [tuple(row) for row in session.sql(text).fetchall()]
-
-
-def columns(session: sharkpy.SharkContext, relation: str) -> list[str]:
-    with session.sql(f"SELECT * FROM {relation} LIMIT 0") as result:
+def columns(context: sharkpy.SharkContext, relation: str) -> list[str]:
+    with context.sql(f"SELECT * FROM {relation} LIMIT 0") as result:
         return [f"{field.name} {field.dtype}" for field in result.schema]
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files(session: sharkpy.SharkContext, tmp_path: Path, name: str) -> None:
+def test_files(context: sharkpy.SharkContext, tmp_path: Path, name: str) -> None:
     odd = FILES[name]
     (tmp_path / "a.csv").write_bytes(odd.text.encode())
     (tmp_path / "b.csv").write_bytes(b"\xef\xbb\xbf" + odd.text.encode())
@@ -159,22 +149,22 @@ def test_files(session: sharkpy.SharkContext, tmp_path: Path, name: str) -> None
     (tmp_path / "d.csv").write_bytes(odd.text.encode("utf-16"))
     for path in ("a.csv", "b.csv", "c.csv.gz", "d.csv"):
         relation = f"'{tmp_path}/{path}'"
-        assert columns(session, relation) == odd.columns, path
-        assert rows(session, f"SELECT * FROM {relation}") == odd.rows, path
+        assert columns(context, relation) == odd.columns, path
+        assert rows(context, f"SELECT * FROM {relation}") == odd.rows, path
 
 
 @pytest.mark.parametrize("text", TYPES)
-def test_types_give_back_their_texts(session: sharkpy.SharkContext, tmp_path: Path, text: str) -> None:
+def test_types_give_back_their_texts(context: sharkpy.SharkContext, tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows(
             [["k", "v"], *([n, value] for n, value in enumerate(text.split())), [2, " "], [3, ""]]
         )
     dtype = TYPES[text]
-    assert columns(session, f"'{path}'") == ["k int", "v string"]
+    assert columns(context, f"'{path}'") == ["k int", "v string"]
     path.write_text(path.read_text().replace('" "', "").replace("2, ", "2,"))
-    assert columns(session, f"'{path}'") == ["k int", f"v {dtype}"]
-    found = [str(value) for (value,) in rows(session, f"SELECT CAST(v AS STRING) FROM '{path}' ORDER BY k")]
+    assert columns(context, f"'{path}'") == ["k int", f"v {dtype}"]
+    found = [str(value) for (value,) in rows(context, f"SELECT CAST(v AS STRING) FROM '{path}' ORDER BY k")]
     assert found[2:] == ["None", "None"]
     if dtype == "string":
         assert found[:2] == text.split()
@@ -182,72 +172,72 @@ def test_types_give_back_their_texts(session: sharkpy.SharkContext, tmp_path: Pa
         assert [Decimal(value) for value in found[:2]] == [Decimal(value) for value in text.split()] or "NaN" in text
 
 
-def test_instants(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_instants(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("k,t\n1,2024-01-02T03:04:05.678Z\n")
-    assert rows(session, f"SELECT t FROM '{tmp_path}/a.csv'") == [(datetime.datetime(2024, 1, 2, 3, 4, 5, 678000),)]
+    assert rows(context, f"SELECT t FROM '{tmp_path}/a.csv'") == [(datetime.datetime(2024, 1, 2, 3, 4, 5, 678000),)]
 
 
-def test_a_quote_behind_the_lines_that_are_looked_at(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_a_quote_behind_the_lines_that_are_looked_at(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     """One that is not closed takes no other line; line breaks in quotes stay otherwise."""
     path = tmp_path / "a.csv"
     lines = [f'{n},"note {n}"\n' for n in range(20_000)]
     for odd, count in (('x,"5 inch\n', 20_001), ('7,"two\nlines"\n', 20_001), ('8,"5" inch\n', 20_001)):
         path.write_text("n,note\n" + "".join(lines[:15_000]) + odd + "".join(lines[15_000:]))
-        assert rows(session, f"SELECT count(*), count(DISTINCT note) FROM '{path}'") == [(count, count)], odd
+        assert rows(context, f"SELECT count(*), count(DISTINCT note) FROM '{path}'") == [(count, count)], odd
 
 
-def test_empty_files_among_others(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_empty_files_among_others(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     (tmp_path / "0.csv").write_text("")
     (tmp_path / "1.csv").write_text("a,b\n")
     (tmp_path / "2.csv").write_text("a,b\n1,x\n")
     (tmp_path / "3.csv").write_text("A,B,c\n2,y,z\n")
     (tmp_path / "4.csv.gz").write_bytes(gzip.compress(b""))
-    assert columns(session, f"'{tmp_path}/*'") == ["a int", "b string", "c string"]
-    assert sorted(rows(session, f"SELECT a, b, c FROM '{tmp_path}/*'")) == [(1, "x", None), (2, "y", "z")]
+    assert columns(context, f"'{tmp_path}/*'") == ["a int", "b string", "c string"]
+    assert sorted(rows(context, f"SELECT a, b, c FROM '{tmp_path}/*'")) == [(1, "x", None), (2, "y", "z")]
     (tmp_path / "5.csv").write_text("b,a\nz,3\n")
     with pytest.raises(SourceError, match=r"5\.csv.* has other columns"):
-        rows(session, f"SELECT * FROM '{tmp_path}/*'")
+        rows(context, f"SELECT * FROM '{tmp_path}/*'")
 
 
-def test_encodings(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_encodings(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     text = "name,n\nJosé,1\nЖ,2\n".replace("Ж", "ü")
     (tmp_path / "a.csv").write_bytes(text.encode("latin-1"))
     with pytest.raises(SourceError, match=r"byte 10 of the CSV file .* is no UTF-8") as caught:
-        rows(session, f"SELECT * FROM '{tmp_path}/a.csv'")
+        rows(context, f"SELECT * FROM '{tmp_path}/a.csv'")
     assert "encoding = 'ISO-8859-1'" in str(caught.value.hint)
     for encoding in ("utf-16-le", "utf-16-be", "utf-16", "utf-32", "utf-8-sig"):
         (tmp_path / "b.csv").write_bytes(text.encode(encoding))
-        assert rows(session, f"SELECT * FROM '{tmp_path}/b.csv'") == [("José", 1), ("ü", 2)], encoding
+        assert rows(context, f"SELECT * FROM '{tmp_path}/b.csv'") == [("José", 1), ("ü", 2)], encoding
 
 
-def test_archives(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_archives(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     path = tmp_path / "a.csv.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("folder/", "")
         archive.writestr("folder/a.csv", "a,b\n1,x\n2,y\n")
-    assert rows(session, f"SELECT * FROM '{path}'") == [(1, "x"), (2, "y")]
+    assert rows(context, f"SELECT * FROM '{path}'") == [(1, "x"), (2, "y")]
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("b.csv", "a,b\n")
     with pytest.raises(SourceError, match="has 2 files"):
-        rows(session, f"SELECT * FROM '{path}'")
+        rows(context, f"SELECT * FROM '{path}'")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("b.csv", "a,b\n1,2\n")
     path.write_bytes(path.read_bytes().replace(b"1,2", b"1,3"))
     with pytest.raises(SourceError, match="CRC"):
-        rows(session, f"SELECT * FROM '{path}'")
+        rows(context, f"SELECT * FROM '{path}'")
     path.write_bytes(b"a,b\n")
     with pytest.raises(SourceError, match="zip"):
-        rows(session, f"SELECT * FROM '{path}'")
+        rows(context, f"SELECT * FROM '{path}'")
 
 
-def test_lines_that_are_skipped_in_tables(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_lines_that_are_skipped_in_tables(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     for name, end in (("a", "\n"), ("b", "\r\n"), ("c", "\r")):
         path = tmp_path / name / "x.csv"
         path.parent.mkdir()
         path.write_text(f'title "{end}{end}a,b{end}1,2{end}3,4{end}', newline="")
         for multi_line in ("true", "false"):
             options = f"header 'true', skip '2', inferSchema 'true', multiLine '{multi_line}'"
-            session.sql("DROP TABLE IF EXISTS t").close()
-            session.sql(f"CREATE EXTERNAL TABLE t USING csv OPTIONS ({options}) LOCATION '{path.parent}'").close()
-            assert columns(session, "t") == ["a int", "b int"]
-            assert rows(session, "SELECT * FROM t") == [(1, 2), (3, 4)], (name, multi_line)
+            context.sql("DROP TABLE IF EXISTS t").close()
+            context.sql(f"CREATE EXTERNAL TABLE t USING csv OPTIONS ({options}) LOCATION '{path.parent}'").close()
+            assert columns(context, "t") == ["a int", "b int"]
+            assert rows(context, "SELECT * FROM t") == [(1, 2), (3, 4)], (name, multi_line)

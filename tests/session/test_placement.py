@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 import sharkpy
@@ -13,11 +10,13 @@ from sharkpy.execution.stages.profile import QueryProfile
 ONE_STAGE = {"shark.task.single.max.bytes": 0, "shark.block.rows": 10}
 
 
+pytestmark = pytest.mark.settings(ONE_STAGE)
+
+
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path, **ONE_STAGE) as context:
-        context.sql("CREATE TABLE n TBLPROPERTIES ('shark.cache'='MEMORY') AS SELECT explode(sequence(1, 40)) AS k")
-        yield context
+def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    context.sql("CREATE TABLE n TBLPROPERTIES ('shark.cache'='MEMORY') AS SELECT explode(sequence(1, 40)) AS k")
+    return context
 
 
 def placement_of(profile: QueryProfile) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,12 +15,6 @@ import sharkpy
 DAY, TIME = datetime.date(1969, 12, 31), datetime.datetime(1969, 12, 31, 23, 59, 59, 123000)
 ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
 INTERVAL = b"\1\0\0\0\2\0\0\0\3\0\0\0"
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("types") / "w") as made:
-        yield made
 
 
 def logical(kind: str, logical_type: str, **more: object) -> dict[str, object]:
@@ -52,7 +45,7 @@ TYPES = {
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_logical_types(session: sharkpy.SharkContext, tmp_path: Path, name: str) -> None:
+def test_logical_types(context: sharkpy.SharkContext, tmp_path: Path, name: str) -> None:
     kind, given, expected_type, expected = TYPES[name]
     named = kind.get("name", kind)
     fields = [
@@ -66,23 +59,23 @@ def test_logical_types(session: sharkpy.SharkContext, tmp_path: Path, name: str)
     path = tmp_path / "a.avro"
     with path.open("wb") as file:
         fastavro.writer(file, fastavro.parse_schema({"type": "record", "name": "r", "fields": fields}), rows)
-    found = session.sql(f"SELECT plain, maybe, items[0], items[1], by_key['k'], part.value FROM '{path}'")
+    found = context.sql(f"SELECT plain, maybe, items[0], items[1], by_key['k'], part.value FROM '{path}'")
     assert str(found.schema.fields[0].dtype).lower() == expected_type
     assert found.fetchall() == [(expected, None, expected, None, expected, expected)]
 
 
-def test_odd_names(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_odd_names(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     names = ["é", "a b", "a.b", "SELECT", "1a", "İ"]
     fields = [{"name": name, "type": "int"} for name in names]
     path = tmp_path / "a.avro"
     with path.open("wb") as file:
         schema = fastavro.parse_schema({"type": "record", "name": "r", "fields": fields})
         fastavro.writer(file, schema, [{name: place for place, name in enumerate(names)}])
-    assert session.sql(f"SELECT * FROM '{path}'").fetchall() == [tuple(range(len(names)))]
-    assert session.sql(f"SELECT `a b`, `a.b`, `select` FROM '{path}'").fetchall() == [(1, 2, 3)]
+    assert context.sql(f"SELECT * FROM '{path}'").fetchall() == [tuple(range(len(names)))]
+    assert context.sql(f"SELECT `a b`, `a.b`, `select` FROM '{path}'").fetchall() == [(1, 2, 3)]
 
 
-def test_defaults_of_bytes(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_defaults_of_bytes(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     path = tmp_path / "t" / "a.avro"
     path.parent.mkdir()
     with path.open("wb") as file:
@@ -93,8 +86,8 @@ def test_defaults_of_bytes(session: sharkpy.SharkContext, tmp_path: Path) -> Non
         '{"name":"b","type":"bytes","default":"\\\\u00ff"},'
         '{"name":"d","type":{"type":"bytes","logicalType":"decimal","precision":4,"scale":1},"default":"\\\\u0015"}]}'
     )
-    session.sql(
+    context.sql(
         f"CREATE TEMPORARY TABLE filled STORED AS AVRO LOCATION '{path.parent}' "
         f"TBLPROPERTIES ('avro.schema.literal' = '{given}')"
     )
-    assert session.sql("SELECT * FROM filled").fetchall() == [(1, b"\xff", Decimal("2.1"))]
+    assert context.sql("SELECT * FROM filled").fetchall() == [(1, b"\xff", Decimal("2.1"))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,12 +23,6 @@ FORMATS = {
     "lazy": f"{SERDE}serde2.lazybinary.LazyBinarySerDe' STORED AS SEQUENCEFILE",
     "csv": "USING csv",
 }
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("warehouse")) as context:
-        yield context
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,12 +24,6 @@ from sharkpy.values.types import STRING, Field, Schema
 DAY, MOMENT = datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 5)
 LARGE = 3_000_000_000
 INT32: Any = pa.int32()
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("warehouse")) as context:
-        yield context
 
 
 def write(path: Path, column: Any, **others: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,31 +24,25 @@ OURS: dict[str, Answer] = {
 """Case -> our answer, if it differs from Spark's."""
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("warehouse")) as opened:
-        yield opened
-
-
-def run(session: sharkpy.SharkContext, sql: str) -> pa.Table:
-    with session.sql(sql) as result:
+def run(context: sharkpy.SharkContext, sql: str) -> pa.Table:
+    with context.sql(sql) as result:
         return result.to_arrow()
 
 
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("case", [*CASES, *WRITES], ids=lambda case: case.name)
-def test_answers_are_spark_s(session: sharkpy.SharkContext, tmp_path: Path, case: Case | Write) -> None:
-    found = case.answer(lambda sql: run(session, sql), tmp_path)
+def test_answers_are_spark_s(context: sharkpy.SharkContext, tmp_path: Path, case: Case | Write) -> None:
+    found = case.answer(lambda sql: run(context, sql), tmp_path)
     assert found == OURS.get(case.name, recorded()[case.name])
 
 
 @pytest.mark.variants(3)
 @pytest.mark.parametrize("case", [case for case in CASES if case.columns], ids=lambda case: case.name)
-def test_any_columns_give_the_same_rows(session: sharkpy.SharkContext, tmp_path: Path, case: Case) -> None:
+def test_any_columns_give_the_same_rows(context: sharkpy.SharkContext, tmp_path: Path, case: Case) -> None:
     """The quick reader and the slow one, and rows without columns, agree on the number of rows."""
-    case.answer(lambda sql: run(session, sql), tmp_path)
-    whole = run(session, f"SELECT * FROM csv_{case.name}").num_rows
-    assert texts(run(session, f"SELECT count(*) FROM csv_{case.name}")) == [[str(whole)]]
+    case.answer(lambda sql: run(context, sql), tmp_path)
+    whole = run(context, f"SELECT * FROM csv_{case.name}").num_rows
+    assert texts(run(context, f"SELECT count(*) FROM csv_{case.name}")) == [[str(whole)]]
 
 
 @pytest.mark.slow
@@ -60,7 +53,7 @@ def test_the_record_is_what_spark_says(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_files_go_to_spark_and_back(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_files_go_to_spark_and_back(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     """Files of either engine have the same rows in the other."""
     from tests.slt.engines import SparkEngine
 
@@ -68,7 +61,7 @@ def test_files_go_to_spark_and_back(session: sharkpy.SharkContext, tmp_path: Pat
     engine.open()
     try:
         for writer, reader, name in ((engine.run, None, "theirs"), (None, engine.run, "ours")):
-            write, read = (one or (lambda sql: run(session, sql)) for one in (writer, reader))
+            write, read = (one or (lambda sql: run(context, sql)) for one in (writer, reader))
             for case in (one for one in WRITES if one.name not in OURS):
                 folder = tmp_path / name
                 own = case.answer(write, folder)

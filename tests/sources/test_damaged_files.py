@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -22,12 +21,6 @@ from sharkpy.sources.orc_tail import read_tail
 from tests.examples import examples
 
 ROWS = pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"], "r": [{"p": 1, "q": [1]}] * 3})
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("warehouse")) as context:
-        yield context
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,6 @@ SYNC = b"0123456789abcdef"
 HUGE = 1 << 41
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("hostile") / "w") as made:
-        yield made
-
-
 def number(value: int) -> bytes:
     rest, made = value << 1 if value >= 0 else (-value << 1) - 1, bytearray()
     while rest > 0x7F:
@@ -70,22 +64,22 @@ HOLDING = {
 @pytest.mark.parametrize("columns", ["n, x", "n"], ids=["read", "skipped"])
 @pytest.mark.parametrize("name", HOLDING)
 def test_a_count_holds_nothing_but_its_statement(
-    session: sharkpy.SharkContext, tmp_path: Path, name: str, columns: str
+    context: sharkpy.SharkContext, tmp_path: Path, name: str, columns: str
 ) -> None:
     field, value = HOLDING[name]
     avro_file(tmp_path / "t" / "a.avro", [N, field], number(7) + value)
     given = json.dumps({"type": "record", "name": "r", "fields": [N] if columns == "n" else [N, field]})
-    session.sql(
+    context.sql(
         f"CREATE OR REPLACE TEMPORARY TABLE held STORED AS AVRO LOCATION '{tmp_path}/t' "
         f"TBLPROPERTIES ('avro.schema.literal' = '{given}')"
     )
-    session.sql("SET shark.query.timeout=1")
+    context.sql("SET shark.query.timeout=1")
     began = time.monotonic()
     try:
         with pytest.raises(SharkError) as caught:
-            session.sql(f"SELECT {columns} FROM held").fetchall()
+            context.sql(f"SELECT {columns} FROM held").fetchall()
     finally:
-        session.sql("SET shark.query.timeout=0")
+        context.sql("SET shark.query.timeout=0")
     assert caught.value.sqlstate in ("57014", "HYT00", "58030")
     assert time.monotonic() - began < allowed(5)
     until(lambda: not busy_children())
@@ -96,16 +90,16 @@ def busy_children() -> list[psutil.Process]:
     return [one for one in found if one.cpu_percent(0.1) > 50]
 
 
-def test_a_chain_that_is_deeper_than_the_stack(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_a_chain_that_is_deeper_than_the_stack(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     avro_file(tmp_path / "t" / "a.avro", [N, CHAIN], number(7) + b"\x02" * 3_000_000 + b"\x00")
     given = json.dumps({"type": "record", "name": "r", "fields": [N]})
-    session.sql(
+    context.sql(
         f"CREATE TEMPORARY TABLE chained STORED AS AVRO LOCATION '{tmp_path}/t' "
         f"TBLPROPERTIES ('avro.schema.literal' = '{given}')"
     )
     with pytest.raises(SourceError, match="cannot be read as Avro"):
-        session.sql("SELECT n FROM chained").fetchall()
-    assert session.sql("SELECT 1").fetchall() == [(1,)]
+        context.sql("SELECT n FROM chained").fetchall()
+    assert context.sql("SELECT 1").fetchall() == [(1,)]
 
 
 @pytest.mark.parametrize(
@@ -130,10 +124,10 @@ def test_a_block_unfolds_up_to_a_limit(monkeypatch: pytest.MonkeyPatch, codec: s
         avro_decoder._plain(packed, codec, "f")
 
 
-def test_counts_of_records_are_bounded(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_counts_of_records_are_bounded(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     path = avro_file(tmp_path / "a.avro", [N], b"", count=HUGE)
     with pytest.raises(SourceError):
-        session.sql(f"SELECT count(*) FROM '{path}'").fetchall()
+        context.sql(f"SELECT count(*) FROM '{path}'").fetchall()
 
 
 def doubling(levels: int) -> dict[str, object]:
@@ -153,16 +147,16 @@ def chained(levels: int) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("schema", "state"), [(doubling(40), "54000"), (chained(2_000), "54001")])
-def test_schemas_that_grow_are_refused(session: sharkpy.SharkContext, schema: dict[str, object], state: str) -> None:
+def test_schemas_that_grow_are_refused(context: sharkpy.SharkContext, schema: dict[str, object], state: str) -> None:
     text = f"CREATE TABLE grown STORED AS AVRO TBLPROPERTIES ('avro.schema.literal' = '{json.dumps(schema)}')"
     with pytest.raises(ResourceError) as caught:
-        session.sql(text)
+        context.sql(text)
     assert caught.value.sqlstate == state
 
 
-def test_a_long_schema_is_refused(session: sharkpy.SharkContext) -> None:
+def test_a_long_schema_is_refused(context: sharkpy.SharkContext) -> None:
     with pytest.raises(ResourceError, match="characters"):
-        session.sql(f"CREATE TABLE long STORED AS AVRO TBLPROPERTIES ('avro.schema.literal' = '{{}}{' ' * (5 << 20)}')")
+        context.sql(f"CREATE TABLE long STORED AS AVRO TBLPROPERTIES ('avro.schema.literal' = '{{}}{' ' * (5 << 20)}')")
 
 
 def test_names_are_of_their_namespaces() -> None:
@@ -176,7 +170,7 @@ def test_names_are_of_their_namespaces() -> None:
     assert len({str(field.dtype) for field in columns_of(record)}) == 1
 
 
-def test_values_of_a_stream_that_hold_or_break(session: sharkpy.SharkContext) -> None:
+def test_values_of_a_stream_that_hold_or_break(context: sharkpy.SharkContext) -> None:
     record = json.dumps({"type": "record", "name": "r", "fields": [N, {"name": "x", "type": "bytes"}]})
     records = AvroRecords(record, None, Schema((Field("n", BIGINT),)), "the records of the stream")
     good = b"\0\0\0\0\1" + number(7) + number(1) + b"x"
@@ -187,7 +181,7 @@ def test_values_of_a_stream_that_hold_or_break(session: sharkpy.SharkContext) ->
 
 
 def test_a_reader_works_for_its_statement(
-    session: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DuckDB's threads, which ask for the rows, work for no statement by themselves: no reader would hear its end."""
     path = avro_file(tmp_path / "a.avro", [N], number(7))
@@ -200,6 +194,6 @@ def test_a_reader_works_for_its_statement(
             yield batch
 
     monkeypatch.setattr(AvroSource, "read", read)
-    assert session.sql(f"SELECT sum(n) FROM '{path}'").fetchall() == [(7,)]
+    assert context.sql(f"SELECT sum(n) FROM '{path}'").fetchall() == [(7,)]
     assert seen
     assert None not in seen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,6 @@ from sharkpy.values.utf8 import valid_array, valid_batch
 RAW = [b"caf\xe9", None, b"ok \xc3\xa9", b"\xff\xfe"]
 TEXTS = ["caf\ufffd", None, "ok é", "\ufffd\ufffd"]
 UPPER = ["CAF\ufffd", None, "OK É", "\ufffd\ufffd"]
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("warehouse")) as context:
-        yield context
 
 
 @pytest.fixture(autouse=True)

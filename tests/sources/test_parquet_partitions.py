@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +20,17 @@ NUM_PARTITIONS = parquet_scan.MOST_RUNS + 6
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[SharkContext]:
+def context(context: sharkpy.SharkContext, tmp_path: Path) -> sharkpy.SharkContext:
     for number in range(NUM_PARTITIONS):
         folder = tmp_path / "data" / f"day={number:03d}" / f"part={number % 2}"
         folder.mkdir(parents=True)
         pq.write_table(pa.table({"a": [number, None], "b": ["x", "y"]}), folder / "f.parquet")
-    with sharkpy.connect(warehouse=tmp_path / "warehouse") as made:
-        made.sql(
-            "CREATE EXTERNAL TABLE t (a BIGINT, b STRING) PARTITIONED BY (day STRING, part INT) "
-            f"STORED AS PARQUET LOCATION '{tmp_path}/data'"
-        )
-        made.sql("MSCK REPAIR TABLE t")
-        yield made
+    context.sql(
+        "CREATE EXTERNAL TABLE t (a BIGINT, b STRING) PARTITIONED BY (day STRING, part INT) "
+        f"STORED AS PARQUET LOCATION '{tmp_path}/data'"
+    )
+    context.sql("MSCK REPAIR TABLE t")
+    return context
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from tests.rows import rows
 from tests.waiting import until
 
 
@@ -21,10 +22,6 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
         ):
             opened.sql(statement)
         yield opened
-
-
-def rows(context: sharkpy.SharkContext, sql: str) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in context.sql(sql).fetchall()]
 
 
 def test_relative_paths_are_kept_whole(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from sharkpy.base.errors import SourceError, StorageRefusedError
 from sharkpy.base.settings import Conf
 from sharkpy.cli.storage_doctor import storage_checks
 from sharkpy.sources.folders.remote_folder import RemoteFolder
+from tests.rows import rows
 from tests.storage.azurite import ACCOUNT, AzuriteServer, container_signature
 from tests.storage.fault_proxy import FaultProxy, Rule, fault_proxy
 from tests.storage.gcs_server import GcsServer
@@ -143,10 +143,6 @@ def session(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         for name, value in cloud.options.items():
             session.sql(f"SET {name}={value}").close()
         yield session
-
-
-def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in session.sql(sql).fetchall()]
 
 
 def packed(form: str) -> bytes:

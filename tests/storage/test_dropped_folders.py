@@ -8,7 +8,6 @@ import threading
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -23,6 +22,7 @@ from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.remote_listing import RemoteListing
 from sharkpy.sources.folders.remote_removal import Removal
 from sharkpy.sources.folders.staged_writes import STAGED
+from tests.rows import rows
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
 from tests.waiting import allowed
@@ -53,10 +53,6 @@ def far(session: sharkpy.SharkContext, place: str) -> str:
 def run(session: sharkpy.SharkContext, *statements: str) -> None:
     for one in statements:
         session.sql(one).close()
-
-
-def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in session.sql(sql).fetchall()]
 
 
 def parts(session: sharkpy.SharkContext, place: str) -> str:

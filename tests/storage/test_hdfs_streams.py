@@ -14,9 +14,10 @@ from hdfs_native import Client, WriteOptions
 
 import sharkpy
 from tests.hadoop import HadoopCluster
+from tests.rows import rows
 from tests.storage.places import Place, hdfs_place
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, until_numbers
 from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

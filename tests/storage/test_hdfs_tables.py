@@ -25,6 +25,7 @@ from sharkpy.sources.storage.fetched_files import FetchedFiles
 from sharkpy.sources.storage.hdfs_store import HdfsStore
 from sharkpy.sources.storage.store import ObjectFacts
 from tests.hadoop import HadoopCluster
+from tests.rows import rows
 from tests.storage.places import Place, hdfs_place
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -65,10 +66,6 @@ def content_of(write: Callable[[pa.Table, Any], object], **columns: list[Any]) -
 def parquet(place: Place, name: str, rows_of_group: int = 1_000_000, **columns: list[Any]) -> None:
     content = content_of(lambda table, sink: pq.write_table(table, sink, row_group_size=rows_of_group), **columns)
     place.store.put(place.path(name), content)
-
-
-def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in session.sql(sql).fetchall()]
 
 
 def table(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -20,6 +19,7 @@ from sharkpy.sources.folders.table_folder import TableFolder
 from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.storage.hdfs_store import UPLOAD
 from tests.hadoop import HadoopCluster
+from tests.rows import rows
 from tests.sources import test_table_folder as contract
 from tests.storage.places import Place, hdfs_place
 
@@ -83,10 +83,6 @@ def test_what_a_killed_writer_has_left_goes(hdfs: HadoopCluster, folder: RemoteF
     folder.discard_staging(staging)
     assert len(tree(Client(hdfs.hdfs), folder.location)) == 5
     assert contract.texts(folder, folder.files()) == ["a"]
-
-
-def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in session.sql(sql).fetchall()]
 
 
 def test_statements(session: sharkpy.SharkContext, hdfs: HadoopCluster, place: Place) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pytest
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
+from tests.rows import rows
 from tests.storage.places import BUCKET, s3_store
 from tests.storage.s3_servers import S3Server, s3_client
 from tests.storage.warehouses import keys
@@ -55,10 +55,6 @@ def put(server: S3Server, prefix: str, names: Sequence[str]) -> None:
 
 def quoted(text: str) -> str:
     return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"
-
-
-def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in session.sql(sql).fetchall()]
 
 
 def test_names_are_read_as_they_are(session: sharkpy.SharkContext, server: S3Server, prefix: str) -> None:

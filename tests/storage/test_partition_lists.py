@@ -21,6 +21,7 @@ from sharkpy.sources.remote_files import files_in_folders
 from sharkpy.sources.storage import buckets
 from sharkpy.sources.storage.meter import LISTED
 from sharkpy.sources.storage.store import ObjectFacts, StoreTraits
+from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.listing_server import ListingServer
 from tests.storage.places import BUCKET
@@ -157,10 +158,6 @@ def give_keys(session: sharkpy.SharkContext, bucket: str, address: str) -> None:
 def put(s3: Any, location: str, content: bytes = b"1\n") -> None:
     bucket, _, key = location.partition("://")[2].partition("/")
     s3.put_object(Bucket=bucket, Key=key, Body=content)
-
-
-def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in session.sql(sql).fetchall()]
 
 
 def table(session: sharkpy.SharkContext, location: str, columns: str = "p INT") -> str:

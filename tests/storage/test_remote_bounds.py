@@ -26,6 +26,7 @@ from sharkpy.sources.storage.buckets import NO_PROXY
 from sharkpy.sources.storage.store import Store
 from sharkpy.sources.storage.stores import store_of
 from sharkpy.thrift.config import ServerConfig
+from tests.rows import rows
 from tests.session.test_restrictions import OPENED, PLACES
 from tests.storage.fault_proxy import FaultProxy
 from tests.storage.loopback import LoopbackServer, QuietHandler
@@ -69,10 +70,6 @@ def guest(owner: sharkpy.SharkContext, proxy: FaultProxy, place: str, tmp_path: 
     )
     proxy.seen.clear()
     return session
-
-
-def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in session.sql(sql).fetchall()]
 
 
 def name() -> str:

@@ -15,11 +15,12 @@ import sharkpy
 from sharkpy.base.errors import BindError, SourceError
 from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
+from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, state_of, until_numbers
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, state_of, until_numbers
 from tests.waiting import until
 
 There = Callable[[], list[str]]

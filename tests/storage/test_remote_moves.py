@@ -14,6 +14,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
 from sharkpy.base.errors import BindError, CancelledError, SharkError, SourceError, UnsupportedError
+from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.files_server import FilesServer
 from tests.storage.places import BUCKET
@@ -81,10 +82,6 @@ def _key(location: str) -> str:
 def run(session: sharkpy.SharkContext, *statements: str) -> None:
     for one in statements:
         session.sql(one).close()
-
-
-def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in session.sql(sql).fetchall()]
 
 
 def values(session: sharkpy.SharkContext, table: str) -> list[int]:

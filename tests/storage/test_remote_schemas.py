@@ -16,6 +16,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 import sharkpy
 from sharkpy.base.errors import ConfigurationError, NotAllowedError, SourceError
 from sharkpy.execution.restrictions import Restrictions
+from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET
@@ -48,10 +49,6 @@ def put(s3: Any) -> Put:
 
 def schema(*fields: dict[str, Any]) -> bytes:
     return json.dumps({"type": "record", "name": "r", "fields": fields}).encode()
-
-
-def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in session.sql(sql).fetchall()]
 
 
 @pytest.mark.parametrize("kind", ["", "PARTITIONED BY (p INT)", "cached"])

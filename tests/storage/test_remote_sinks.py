@@ -25,11 +25,12 @@ from sharkpy.execution.restrictions import Restrictions
 from sharkpy.streaming import kill_points
 from tests.children import child
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
+from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server, s3_client
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, put_numbers, rows, state_of
+from tests.streaming.folder_input import make_stream, put_numbers, state_of
 from tests.waiting import until
 
 OFTEN = "TRIGGER EVERY 1 MILLISECONDS"

@@ -30,11 +30,12 @@ from sharkpy.streaming.sources.folder_reader import FolderReader
 from sharkpy.streaming.sources.remote_finder import RemoteLooks
 from sharkpy.values.types import BIGINT, Field, Schema
 from tests.faults.test_killed_epochs import runner
+from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import BUCKET, memory_store
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server, s3_client
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import numbers, rows, state_of, until_numbers
+from tests.streaming.folder_input import numbers, state_of, until_numbers
 from tests.waiting import until
 
 Put = Callable[[str, list[int]], None]

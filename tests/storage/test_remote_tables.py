@@ -28,6 +28,7 @@ from sharkpy.base.errors import (
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources import open_files
 from sharkpy.sources.storage.fetched_files import FetchedFiles
+from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.files_server import FilesServer
 from tests.storage.places import BUCKET
@@ -78,10 +79,6 @@ def parquet(put: Put, location: str, rows_of_group: int = 1_000_000, **columns: 
     content = sink.getvalue().to_pybytes()
     put(location, content)
     return len(content)
-
-
-def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in session.sql(sql).fetchall()]
 
 
 def name() -> str:

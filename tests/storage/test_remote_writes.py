@@ -16,6 +16,7 @@ import sharkpy
 from sharkpy.base.errors import CancelledError, SharkError, UnsupportedError
 from sharkpy.execution.queries import write_query
 from sharkpy.execution.queries.run_plan import new_runner
+from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET
@@ -61,10 +62,6 @@ def there(s3: Any, place: str) -> Callable[[], list[str]]:
 def run(session: sharkpy.SharkContext, *statements: str) -> None:
     for text in statements:
         session.sql(text).close()
-
-
-def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in session.sql(sql).fetchall()]
 
 
 def new_table(

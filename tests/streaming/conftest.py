@@ -7,14 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import sharkpy
 from tests.streaming.kafka_broker import KafkaBroker
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
 
 
 @pytest.fixture

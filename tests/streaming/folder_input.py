@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import sharkpy
+from tests.rows import rows
 from tests.waiting import until
 
 NUMBERS = "CREATE STREAM numbers (n BIGINT, s STRING) STORED AS JSONFILE FROM FOLDER '{}' {}"
@@ -28,10 +29,6 @@ def put_numbers(folder: Path, name: str, numbers: Iterable[int]) -> Path:
 
 def make_stream(context: sharkpy.SharkContext, folder: Path, options: str = "") -> None:
     context.sql(NUMBERS.format(folder, options)).close()
-
-
-def rows(context: sharkpy.SharkContext, text: str) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in context.sql(text).fetchall()]
 
 
 def numbers(context: sharkpy.SharkContext, table: str = "t") -> list[object]:

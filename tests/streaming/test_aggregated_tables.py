@@ -5,31 +5,31 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError, UnsupportedError
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import rows
 
 STATE = "WITH UNBOUNDED STATE"
 
 
+pytestmark = pytest.mark.settings({"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3})
+
+
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    few = {"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3}
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
     folder.mkdir()
-    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
-        columns = (
-            "k STRING, v INT, x DOUBLE, d DECIMAL(20,2), b BOOLEAN, a ARRAY<INT>, ts TIMESTAMP, WATERMARK FOR ts AS ts"
-        )
-        context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
-        context.sql("CREATE TABLE names (k STRING, name STRING)")
-        context.sql("INSERT INTO names VALUES ('a', 'ant'), ('b', 'bee'), ('z', 'zebra')")
-        yield context
+    columns = (
+        "k STRING, v INT, x DOUBLE, d DECIMAL(20,2), b BOOLEAN, a ARRAY<INT>, ts TIMESTAMP, WATERMARK FOR ts AS ts"
+    )
+    context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
+    context.sql("CREATE TABLE names (k STRING, name STRING)")
+    context.sql("INSERT INTO names VALUES ('a', 'ant'), ('b', 'bee'), ('z', 'zebra')")
+    return context
 
 
 def put(folder: Path, number: int, num_rows: int = 20) -> None:

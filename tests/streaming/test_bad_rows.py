@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.streaming.status import ContinuousStatus
-from tests.streaming.folder_input import make_stream, rows
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream
 
 LINES = ['{"n": 1, "s": "a"}', "no object", '{"n": "x", "s": "b"}', '{"n": 2, "s": "c"}', '{"n": [3], "s": {}}']
 BAD = 3
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as made:
-        make_stream(made, tmp_path / "in")
-        put_lines(tmp_path / "in", "a", LINES)
-        yield made
+def context(context: sharkpy.SharkContext, tmp_path: Path) -> sharkpy.SharkContext:
+    make_stream(context, tmp_path / "in")
+    put_lines(tmp_path / "in", "a", LINES)
+    return context
 
 
 def put_lines(folder: Path, name: str, lines: list[str]) -> Path:

@@ -6,7 +6,6 @@ import gc
 import itertools
 import time
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +17,24 @@ from sharkpy.optimizer import optimized_plan_cache
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.streaming import state_folding
 from sharkpy.streaming.state_folding import BoundFoldCache, StateFolds
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY
-from tests.streaming.folder_input import make_stream, put_numbers, rows
+from tests.streaming.folder_input import make_stream, put_numbers
 from tests.waiting import until
 
 FEW = {"shark.stream.kept.epochs": 2, "shark.compaction.min.blocks": 3}
 NAMED = "SELECT name, count(*) AS c FROM numbers JOIN names ON n % 3 = names.k GROUP BY name"
 
 
+pytestmark = pytest.mark.settings(FEW)
+
+
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
-        make_stream(context, folder)
-        context.sql("CREATE TABLE names (k INT, name STRING)")
-        context.sql("INSERT INTO names VALUES (0, 'a'), (1, 'b'), (2, 'c')")
-        yield context
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
+    make_stream(context, folder)
+    context.sql("CREATE TABLE names (k INT, name STRING)")
+    context.sql("INSERT INTO names VALUES (0, 'a'), (1, 'b'), (2, 'c')")
+    return context
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,17 @@ import pytest
 import sharkpy
 from sharkpy.plan.commands import Insert
 from sharkpy.streaming import epoch_input
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, put_numbers, rows
+from tests.streaming.folder_input import make_stream, put_numbers
 
 
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        make_stream(context, folder)
-        context.sql("CREATE TABLE names (k INT, name STRING)")
-        context.sql("INSERT INTO names VALUES (0, 'a'), (1, 'b')")
-        yield context
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
+    make_stream(context, folder)
+    context.sql("CREATE TABLE names (k INT, name STRING)")
+    context.sql("INSERT INTO names VALUES (0, 'a'), (1, 'b')")
+    return context
 
 
 @pytest.fixture

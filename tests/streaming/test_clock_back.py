@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, until_numbers
 from tests.waiting import until
 
 HOUR = 3600.0

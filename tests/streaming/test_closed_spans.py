@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,19 +13,22 @@ import sharkpy
 from sharkpy.base.errors import SharkError, TableNotFoundError, UnsupportedError
 from sharkpy.streaming import epoch_runner
 from tests.paths_below import paths_below
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import put, rows, state_of
+from tests.streaming.folder_input import put, state_of
 
 FEW = {"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3}
 EVENTS = "k STRING, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS"
 
 
+pytestmark = pytest.mark.settings(FEW)
+
+
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
     folder.mkdir()
-    with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
-        context.sql(f"CREATE STREAM events ({EVENTS}) STORED AS JSON FROM FOLDER '{folder}'")
-        yield context
+    context.sql(f"CREATE STREAM events ({EVENTS}) STORED AS JSON FROM FOLDER '{folder}'")
+    return context
 
 
 def windows(size: int = 10, slide: int = 10) -> str:

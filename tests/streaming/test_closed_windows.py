@@ -15,8 +15,8 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import SharkError, UnsupportedError
 from sharkpy.sql.context import StatementClock
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,14 +27,15 @@ Row = tuple[str, datetime | None]
 _COLUMNS = "k STRING, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS"
 
 
+pytestmark = pytest.mark.settings({"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3})
+
+
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    few = {"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3}
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
     folder.mkdir()
-    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
-        context.sql(f"CREATE STREAM events ({_COLUMNS}) STORED AS JSON FROM FOLDER '{folder}'")
-        context.sql(f"CREATE STREAM plain (k STRING, ts TIMESTAMP) STORED AS JSON FROM FOLDER '{folder}'")
-        yield context
+    context.sql(f"CREATE STREAM events ({_COLUMNS}) STORED AS JSON FROM FOLDER '{folder}'")
+    context.sql(f"CREATE STREAM plain (k STRING, ts TIMESTAMP) STORED AS JSON FROM FOLDER '{folder}'")
+    return context
 
 
 class Model:

@@ -9,8 +9,9 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError, UnsupportedError
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import put, rows
+from tests.streaming.folder_input import put
 
 TEN = 1_777_629_600_000
 """2026-05-01 10:00:00 in milliseconds since 1970."""

@@ -12,8 +12,9 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import SharkError
 from sharkpy.sources import layout
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, state_of, until_numbers
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, state_of, until_numbers
 from tests.waiting import until
 
 CACHED = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"

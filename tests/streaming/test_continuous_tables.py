@@ -16,16 +16,9 @@ import sharkpy
 from sharkpy.base.errors import BindError, SharkError, SourceError, TableExistsError, UnsupportedError
 from sharkpy.streaming import kill_points
 from tests.examples import examples
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import (
-    make_stream,
-    numbers,
-    put,
-    put_numbers,
-    rows,
-    state_of,
-    until_numbers,
-)
+from tests.streaming.folder_input import make_stream, numbers, put, put_numbers, state_of, until_numbers
 from tests.waiting import until
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from tests.streaming.folder_input import rows
+from tests.rows import rows
 from tests.waiting import until
 
 FOLDER = Path(__file__).parents[2] / "docs" / "continuous"

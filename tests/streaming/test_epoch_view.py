@@ -15,8 +15,9 @@ from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.streaming import kill_points, scheduler
 from sharkpy.streaming.sources.folder_reader import FolderReader
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
+from tests.streaming.folder_input import make_stream, numbers, put_numbers
 
 COUNTED = "SELECT s, count(*) AS n FROM numbers GROUP BY s"
 JOINED = "SELECT n, word FROM numbers JOIN words ON n = id"
@@ -30,11 +31,13 @@ def each_look_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler, "_SHARED_SECONDS", 0.0)
 
 
+pytestmark = pytest.mark.settings({"shark.compaction": "false"})
+
+
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w", **{"shark.compaction": "false"}) as context:
-        make_stream(context, folder)
-        yield context
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
+    make_stream(context, folder)
+    return context
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import SharkError, UnsupportedError
 from sharkpy.sql.context import StatementClock
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import put, rows
+from tests.streaming.folder_input import put
 from tests.streaming.random_events import COLUMNS, Events, Watermark, canonical
 from tests.streaming.random_joins import join, outer_join
 from tests.streaming.test_generated_definitions import Warehouse

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import UnsupportedError
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, numbers, put_numbers
 
 QUERY = "SELECT x.n, u.name FROM numbers x JOIN users u ON x.n = u.n WHERE x.s LIKE 's%'"
 FOLDER_LINE = "stream default.numbers: FROM FOLDER {}, json; {}; {}"
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        make_stream(context, tmp_path / "in")
-        context.sql("CREATE TABLE users (n BIGINT, name STRING)")
-        yield context
+def context(context: sharkpy.SharkContext, tmp_path: Path) -> sharkpy.SharkContext:
+    make_stream(context, tmp_path / "in")
+    context.sql("CREATE TABLE users (n BIGINT, name STRING)")
+    return context
 
 
 def lines(context: sharkpy.SharkContext, text: str) -> list[str]:

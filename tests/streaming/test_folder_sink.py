@@ -14,8 +14,9 @@ from sharkpy.base.errors import BindError, ResourceError, SharkError, SourceErro
 from sharkpy.catalog.model import Table
 from sharkpy.streaming import kill_points
 from sharkpy.streaming.sinks import folder_sink
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, put_numbers, rows, state_of
+from tests.streaming.folder_input import make_stream, put_numbers, state_of
 from tests.waiting import until
 
 

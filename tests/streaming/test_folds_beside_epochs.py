@@ -18,8 +18,9 @@ from sharkpy.sources.fold_files import fold_files
 from sharkpy.streaming import state_folding
 from sharkpy.streaming.state_folding import BoundFoldCache, fold_state
 from sharkpy.values.types import Schema
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
+from tests.streaming.folder_input import make_stream, numbers, put_numbers
 from tests.waiting import until
 
 FEW = {"shark.stream.kept.epochs": 1, "shark.compaction.min.blocks": 3}

@@ -24,8 +24,9 @@ from sharkpy.sources import layout, staged_files
 from sharkpy.sources.folders.generations import is_folded
 from sharkpy.sources.layout import DataFile, Generation
 from sharkpy.sources.source import ReadMetrics
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import make_stream, put, put_numbers, rows
+from tests.streaming.folder_input import make_stream, put, put_numbers
 from tests.waiting import until
 
 FEW = {"shark.stream.kept.epochs": 1, "shark.compaction.min.blocks": 3}

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.definitions import Definition, definition
-from tests.streaming.folder_input import rows
 from tests.streaming.random_events import COLUMNS, NAMES, Events, canonical
 
 _FEW = {"shark.stream.kept.epochs": 4, "shark.compaction.min.blocks": 3}

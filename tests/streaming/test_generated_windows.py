@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.definitions import windowed
-from tests.streaming.folder_input import rows
 from tests.streaming.random_events import COLUMNS, Events, Watermark, canonical
 from tests.streaming.test_generated_definitions import Warehouse, run_all
 

@@ -22,8 +22,9 @@ from sharkpy.execution.tables.data_files import table_files
 from sharkpy.physical import stage_cache
 from sharkpy.physical.lowering import lower_stage
 from sharkpy.streaming import kill_points, scheduler
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import put, rows
+from tests.streaming.folder_input import put
 from tests.streaming.test_given_states import (
     APPENDED,
     STATE,

@@ -18,8 +18,9 @@ from sharkpy.ml.rdd.rows import Row
 from sharkpy.streaming import kill_points
 from sharkpy.streaming.epoch_log import mark_of
 from sharkpy.streaming.sinks.program_sink import ProgramSink
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import put, rows, state_of
+from tests.streaming.folder_input import put, state_of
 
 STATE = "WITH UNBOUNDED STATE"
 BEGIN = datetime(2024, 5, 1, 10, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,15 @@ from sharkpy.streaming.dstreams.handles import ContinuousTable, Stream
 from sharkpy.streaming.epoch_log import EpochFigures
 from sharkpy.streaming.scheduled_queries import ScheduledQuery
 from sharkpy.streaming.status import ContinuousStatus
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, numbers, put_numbers
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        context.sql("CREATE STREAM events (n BIGINT) FROM PROGRAM")
-        context.sql("CREATE CONTINUOUS TABLE t AS SELECT n FROM events")
-        yield context
+def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    context.sql("CREATE STREAM events (n BIGINT) FROM PROGRAM")
+    context.sql("CREATE CONTINUOUS TABLE t AS SELECT n FROM events")
+    return context
 
 
 def table(context: sharkpy.SharkContext) -> ContinuousTable:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ColumnNotFoundError, SharkError, UnsupportedError
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, state_of, until_numbers
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, state_of, until_numbers
 from tests.waiting import until
 
 HISTORY = "START FROM TABLE history THEN STREAM numbers"
 
 
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        make_stream(context, folder)
-        yield context
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
+    make_stream(context, folder)
+    return context
 
 
 def make_history(context: sharkpy.SharkContext, clauses: str = "") -> None:

@@ -12,8 +12,8 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, ConfigurationError, NotAllowedError, SharkError, UnsupportedError
 from sharkpy.execution.restrictions import Restrictions
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import rows
 from tests.streaming.kafka_broker import KafkaBroker
 from tests.streaming.kafka_topic import KafkaTopic
 

@@ -19,7 +19,8 @@ from sharkpy.streaming import scheduled_queries, scheduler
 from sharkpy.streaming.sources.folder_finder import FolderFinder
 from sharkpy.streaming.sources.interfaces import FoundFile
 from tests.paths_below import paths_below
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, until_numbers
 from tests.waiting import until
 
 MADE = (

@@ -16,8 +16,8 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import NotAllowedError, ParseError, SharkError, SourceError
 from sharkpy.execution.restrictions import Restrictions
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import rows
 
 ROWS = pa.table({"n": [1, 2], "s": ["a", "b"]})
 SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}, {"name": "s", "type": "string"}]}

@@ -21,8 +21,9 @@ import sharkpy
 from sharkpy.base.errors import BindError, ConfigurationError, ExecutionError, NotAllowedError, SourceError
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.kafka import records
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import numbers, rows, state_of, until_numbers
+from tests.streaming.folder_input import numbers, state_of, until_numbers
 from tests.streaming.kafka_broker import KafkaBroker
 from tests.streaming.kafka_topic import KafkaTopic
 from tests.waiting import until

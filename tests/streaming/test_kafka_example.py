@@ -10,7 +10,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 import sharkpy
-from tests.streaming.folder_input import rows
+from tests.rows import rows
 from tests.streaming.kafka_broker import KafkaBroker
 from tests.streaming.kafka_topic import QUIET
 from tests.waiting import allowed, until

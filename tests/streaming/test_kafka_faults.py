@@ -13,7 +13,8 @@ import pytest
 
 import sharkpy
 from tests.faults.test_killed_epochs import runner
-from tests.streaming.folder_input import numbers, rows, state_of, until_numbers
+from tests.rows import rows
+from tests.streaming.folder_input import numbers, state_of, until_numbers
 from tests.streaming.kafka_broker import KafkaBroker
 from tests.streaming.kafka_topic import KafkaTopic
 from tests.waiting import until

@@ -21,8 +21,9 @@ from sharkpy.sources.kafka import producer as producers
 from sharkpy.sources.kafka.producer import CommitMark, MarkedProducer
 from sharkpy.streaming import kill_points
 from sharkpy.streaming.sinks import kafka_sink
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, put, put_numbers, rows, state_of
+from tests.streaming.folder_input import make_stream, put, put_numbers, state_of
 from tests.streaming.kafka_broker import KafkaBroker
 from tests.streaming.kafka_topic import QUIET, KafkaTopic
 from tests.waiting import until

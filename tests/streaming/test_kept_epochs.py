@@ -11,7 +11,8 @@ import pytest
 import sharkpy
 from sharkpy.physical import stage_cache
 from sharkpy.physical.lowering import lower_stage
-from tests.streaming.folder_input import make_stream, put, put_numbers, rows, until_numbers
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, put, put_numbers, until_numbers
 from tests.waiting import until
 
 MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,20 +15,23 @@ from sharkpy.plan.commands import Insert
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind, bind_epoch, bind_state_progress, bind_state_watermark
 from sharkpy.sql.statements.bind_epoch import EpochTables
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import put, rows
+from tests.streaming.folder_input import put
 
 FEW = {"shark.stream.kept.epochs": 2, "shark.compaction.min.blocks": 3}
 WINDOWS = "SELECT k, window.start AS start, count(*) AS c FROM events GROUP BY k, window(ts, '10 seconds')"
 PASSED = "SELECT k, n, sum(n) OVER (PARTITION BY k ORDER BY ts) AS total FROM events"
 
 
+pytestmark = pytest.mark.settings(FEW)
+
+
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
-        columns = "k INT, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
-        context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
-        yield context
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
+    columns = "k INT, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
+    context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
+    return context
 
 
 def epochs(context: sharkpy.SharkContext, folder: Path, number: int) -> None:

@@ -24,7 +24,8 @@ from sharkpy.sources.kafka.producer import CommitMark, MarkedProducer
 from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
 from tests.faults.test_killed_windows import BEGIN, SECONDS
-from tests.streaming.folder_input import make_stream, put, rows, state_of
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, put, state_of
 from tests.streaming.kafka_broker import KafkaBroker
 from tests.streaming.kafka_topic import KafkaTopic
 from tests.waiting import until

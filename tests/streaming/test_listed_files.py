@@ -11,7 +11,8 @@ import pytest
 import sharkpy
 from sharkpy.sources import layout
 from sharkpy.sources.layout import DataFile
-from tests.streaming.folder_input import make_stream, put_numbers, rows
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, put_numbers
 
 
 @pytest.mark.parametrize("parts", ["", "PARTITIONED BY (s)"])

@@ -9,14 +9,9 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import (
-    make_stream,
-    numbers,
-    put_numbers,
-    rows,
-    until_numbers,
-)
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, until_numbers
 
 
 def test_it_can_be_renamed_and_described(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -14,8 +14,9 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ConfigurationError, SharkError, UnsupportedError
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, numbers, put, put_numbers, rows, state_of, until_numbers
+from tests.streaming.folder_input import make_stream, numbers, put, put_numbers, state_of, until_numbers
 from tests.waiting import until
 
 KEY = "stream.new.columns"

@@ -10,8 +10,8 @@ import pytest
 import sharkpy
 from bench.streaming.auctions import write_events
 from bench.streaming.nexmark_queries import Query, make_streams, queries
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import rows
 
 EVENTS = (9900, 10600, 11400, 11500)
 

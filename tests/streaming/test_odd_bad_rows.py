@@ -9,8 +9,9 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import ExecutionError
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import put, rows
+from tests.streaming.folder_input import put
 
 ODD = [
     b"lone\rend",

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import rows
 
 NAN = float("nan")
 COLUMNS = "k BIGINT, x DOUBLE, y FLOAT, xs ARRAY<DOUBLE>, s STRUCT<f: DOUBLE>, ts TIMESTAMP"

@@ -12,7 +12,8 @@ import pytest
 import sharkpy
 from sharkpy.catalog.model import Table
 from sharkpy.execution.tables.snapshot import QuerySnapshot
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, numbers, put_numbers
 from tests.waiting import until
 
 CACHED = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,9 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError
 from sharkpy.physical.hive_partitions import HivePartitions
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY
-from tests.streaming.folder_input import make_stream, put, rows
+from tests.streaming.folder_input import make_stream, put
 from tests.waiting import until
 
 CREATE = "CREATE CONTINUOUS TABLE t PARTITIONED BY (s) {} TRIGGER AVAILABLE NOW AS SELECT n, s FROM numbers"
@@ -20,12 +20,13 @@ KEPT = 5
 Rows = list[tuple[object, ...]]
 
 
+pytestmark = pytest.mark.settings({"shark.stream.kept.epochs": KEPT, "shark.compaction.min.blocks": 4})
+
+
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    few = {"shark.stream.kept.epochs": KEPT, "shark.compaction.min.blocks": 4}
-    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
-        make_stream(context, folder)
-        yield context
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
+    make_stream(context, folder)
+    return context
 
 
 def write_epoch(context: sharkpy.SharkContext, folder: Path, number: int, parts: str) -> None:

@@ -14,7 +14,8 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError, ResourceError, SharkError
 from sharkpy.streaming import kill_points
-from tests.streaming.folder_input import make_stream, put_numbers, rows, state_of, until_numbers
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, put_numbers, state_of, until_numbers
 from tests.waiting import until
 
 WAITING = "WAITING FOR ITS PROGRAM"

@@ -20,16 +20,16 @@ from sharkpy.base.errors import BindError, DataError, ResourceError, TableNotFou
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import Position
 from sharkpy.streaming.sources.spool import StreamWriter
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import numbers, rows, until_numbers
+from tests.streaming.folder_input import numbers, until_numbers
 from tests.waiting import until, when
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        context.sql("CREATE STREAM events (n BIGINT, s STRING) FROM PROGRAM ('max.bytes' = '20000')")
-        yield context
+def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    context.sql("CREATE STREAM events (n BIGINT, s STRING) FROM PROGRAM ('max.bytes' = '20000')")
+    return context
 
 
 def waiting_files(context: sharkpy.SharkContext) -> list[Path]:

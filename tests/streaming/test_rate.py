@@ -10,8 +10,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ParseError, UnsupportedError
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import rows
 from tests.waiting import until
 
 PAST = "'start.ms' = '1700000000000'"

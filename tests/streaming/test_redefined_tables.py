@@ -10,15 +10,9 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError, SourceError
 from sharkpy.streaming import kill_points
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import (
-    make_stream,
-    numbers,
-    put_numbers,
-    rows,
-    state_of,
-    until_numbers,
-)
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, state_of, until_numbers
 
 
 def test_refresh_reads_everything_again(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.sql.context import StatementClock
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import put, rows
+from tests.streaming.folder_input import put
 
 STATE = "WITH UNBOUNDED STATE"
 BEGIN = datetime(2026, 5, 1, 10)
@@ -40,13 +40,15 @@ def make(context: sharkpy.SharkContext) -> None:
         context.create_function(name, declared, replace=True)
 
 
+pytestmark = pytest.mark.settings(FEW)
+
+
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
-        make(context)
-        columns = "k STRING, v INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
-        context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
-        yield context
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
+    make(context)
+    columns = "k STRING, v INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
+    context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
+    return context
 
 
 class Events:

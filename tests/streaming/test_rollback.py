@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, UnsupportedError
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, until_numbers
+
+pytestmark = pytest.mark.settings({"shark.stream.kept.epochs": 5, "shark.compaction.min.blocks": 4})
 
 
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    few = {"shark.stream.kept.epochs": 5, "shark.compaction.min.blocks": 4}
-    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
-        make_stream(context, folder)
-        yield context
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
+    make_stream(context, folder)
+    return context
 
 
 def epochs(context: sharkpy.SharkContext) -> list[object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,18 +11,20 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.sql.context import StatementClock
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import put, rows
+from tests.streaming.folder_input import put
 
 STATE = "WITH UNBOUNDED STATE"
 
 
+pytestmark = pytest.mark.settings({"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3})
+
+
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    few = {"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3}
-    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
-        context.sql(f"CREATE STREAM events (id BIGINT, k STRING) STORED AS JSON FROM FOLDER '{folder}'")
-        yield context
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
+    context.sql(f"CREATE STREAM events (id BIGINT, k STRING) STORED AS JSON FROM FOLDER '{folder}'")
+    return context
 
 
 class Rows:

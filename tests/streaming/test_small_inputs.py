@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, put_numbers, rows
+from tests.streaming.folder_input import make_stream, put_numbers
 
 QUERIES = {
     "inner": "SELECT a.n, w.word FROM numbers a JOIN words w ON a.n % 5 = w.id",

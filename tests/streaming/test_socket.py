@@ -16,7 +16,7 @@ import sharkpy
 from sharkpy.base.errors import BindError, NotAllowedError
 from sharkpy.execution.restrictions import Restrictions
 from tests.ports import free_ports
-from tests.streaming.folder_input import rows
+from tests.rows import rows
 from tests.waiting import until
 
 SECONDS = 20

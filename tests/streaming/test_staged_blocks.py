@@ -24,7 +24,8 @@ from sharkpy.execution.tables import versions
 from sharkpy.execution.tables.block_loading import DriverLoader
 from sharkpy.sources import new_files
 from sharkpy.streaming import kill_points
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, numbers, put_numbers
 
 MADE = (
     "CREATE CONTINUOUS TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') TRIGGER AVAILABLE NOW AS SELECT n FROM numbers"

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ParseError, SharkError, UnsupportedError
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
+from tests.streaming.folder_input import make_stream, numbers, put_numbers
 
 
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        make_stream(context, folder)
-        yield context
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
+    make_stream(context, folder)
+    return context
 
 
 def make(context: sharkpy.SharkContext, start: str, name: str = "t") -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError
-from tests.streaming.folder_input import rows
+from tests.rows import rows
 
 
 def made(context: sharkpy.SharkContext, clauses: str) -> str:

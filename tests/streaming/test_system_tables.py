@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError, TableNotFoundError
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, put_numbers, rows
+from tests.streaming.folder_input import make_stream, put_numbers
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        make_stream(context, tmp_path / "in")
-        context.sql("CREATE DATABASE other")
-        put_numbers(tmp_path / "in", "a", [1, 2])
-        context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers")
-        put_numbers(tmp_path / "in", "b", [3])
-        context.sql("RESUME CONTINUOUS TABLE t")
-        context.sql(f"CREATE CONTINUOUS TABLE other.u {NOW} AS SELECT n FROM numbers WHERE n > 2")
-        yield context
+def context(context: sharkpy.SharkContext, tmp_path: Path) -> sharkpy.SharkContext:
+    make_stream(context, tmp_path / "in")
+    context.sql("CREATE DATABASE other")
+    put_numbers(tmp_path / "in", "a", [1, 2])
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers")
+    put_numbers(tmp_path / "in", "b", [3])
+    context.sql("RESUME CONTINUOUS TABLE t")
+    context.sql(f"CREATE CONTINUOUS TABLE other.u {NOW} AS SELECT n FROM numbers WHERE n > 2")
+    return context
 
 
 def test_epochs(context: sharkpy.SharkContext) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import UnsupportedError
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import rows
 from tests.streaming.test_aggregated_tables import STATE, put, same
 
 BOTH = "(SELECT k, v, ts FROM events UNION ALL SELECT k, v, ts FROM old)"
@@ -44,18 +43,19 @@ QUERIES = [
 ]
 
 
+pytestmark = pytest.mark.settings({"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3})
+
+
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
-    few = {"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3}
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
     folder.mkdir()
-    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
-        columns = "k STRING, v INT, d DECIMAL(20,2), ts TIMESTAMP, WATERMARK FOR ts AS ts"
-        context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
-        context.sql("CREATE TABLE names (k STRING, name STRING)")
-        context.sql("INSERT INTO names VALUES ('a', 'ant'), ('q', 'queen')")
-        context.sql("CREATE TABLE old (k STRING, v INT, ts TIMESTAMP) STORED AS PARQUET")
-        context.sql("INSERT INTO old VALUES ('a', 1, '2024-05-01 10:00:30'), (NULL, 9, NULL)")
-        yield context
+    columns = "k STRING, v INT, d DECIMAL(20,2), ts TIMESTAMP, WATERMARK FOR ts AS ts"
+    context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
+    context.sql("CREATE TABLE names (k STRING, name STRING)")
+    context.sql("INSERT INTO names VALUES ('a', 'ant'), ('q', 'queen')")
+    context.sql("CREATE TABLE old (k STRING, v INT, ts TIMESTAMP) STORED AS PARQUET")
+    context.sql("INSERT INTO old VALUES ('a', 1, '2024-05-01 10:00:30'), (NULL, 9, NULL)")
+    return context
 
 
 @pytest.mark.variants(3)

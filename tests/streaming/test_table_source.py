@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,9 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, ParseError, SharkError, TableNotFoundError, UnsupportedError
 from tests.paths_below import paths_below
+from tests.rows import rows
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, state_of, until_numbers
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, state_of, until_numbers
 from tests.waiting import until
 
 KINDS = {
@@ -27,12 +27,13 @@ KINDS = {
 }
 
 
+pytestmark = pytest.mark.settings({"shark.compaction.min.blocks": 4})
+
+
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    few = {"shark.compaction.min.blocks": 4}
-    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
-        context.sql("SET hive.exec.dynamic.partition.mode=nonstrict")
-        yield context
+def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    context.sql("SET hive.exec.dynamic.partition.mode=nonstrict")
+    return context
 
 
 def insert(context: sharkpy.SharkContext, *found: int, table: str = "a") -> None:

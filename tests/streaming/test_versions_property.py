@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import sharkpy
 from sharkpy.base.errors import BindError
 from tests.examples import examples
-from tests.streaming.folder_input import put, rows
+from tests.rows import rows
+from tests.streaming.folder_input import put
 
 KEPT = 4
 KINDS = {

@@ -5,29 +5,29 @@ the rows before it, by DuckDB.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError, UnsupportedError
+from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import put, rows
+from tests.streaming.folder_input import put
 from tests.streaming.random_events import COLUMNS, Events, Watermark, canonical
 from tests.streaming.random_window_functions import definition
 from tests.streaming.test_generated_definitions import Warehouse
 from tests.streaming.test_generated_windows import each_epoch
 
+pytestmark = pytest.mark.settings({"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3})
+
 
 @pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
+def context(context: sharkpy.SharkContext, folder: Path) -> sharkpy.SharkContext:
     folder.mkdir()
-    few = {"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3}
-    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
-        columns = "k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS"
-        context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
-        yield context
+    columns = "k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS"
+    context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
+    return context
 
 
 def run(warehouse: Warehouse, folder: Path, seed: int) -> None:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ParseError, SharkError, UnsupportedError
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
+from tests.rows import rows
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, until_numbers
 
 ONCE = "TRIGGER AVAILABLE NOW"
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        make_stream(context, tmp_path / "in")
-        context.sql("CREATE TABLE users (n BIGINT, name STRING)")
-        context.sql("INSERT INTO users VALUES (1, 'one'), (2, 'two')")
-        put_numbers(tmp_path / "in", "a", range(3))
-        yield context
+def context(context: sharkpy.SharkContext, tmp_path: Path) -> sharkpy.SharkContext:
+    make_stream(context, tmp_path / "in")
+    context.sql("CREATE TABLE users (n BIGINT, name STRING)")
+    context.sql("INSERT INTO users VALUES (1, 'one'), (2, 'two')")
+    put_numbers(tmp_path / "in", "a", range(3))
+    return context
 
 
 @pytest.mark.variants(3)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 import sharkpy
@@ -36,12 +34,6 @@ _NAMES = (
     "col{0}",
     "<t>",
 )
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("warehouse")) as opened:
-        yield opened
 
 
 @pytest.mark.variants(3)

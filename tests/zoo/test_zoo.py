@@ -7,7 +7,7 @@ test` takes a part of the pairs of nesting and type, `make test-all` all of them
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +46,6 @@ _PATHS = {
 
 
 Rows = list[dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("warehouse")) as opened:
-        yield opened
 
 
 def rows(context: sharkpy.SharkContext, query: str) -> Rows:

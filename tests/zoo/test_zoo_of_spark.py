@@ -26,12 +26,6 @@ Run = Callable[[str], pa.Table]
 """Runs a statement on Spark."""
 
 
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("warehouse")) as opened:
-        yield opened
-
-
 @pytest.fixture
 def spark(spark_sql: SparkSession) -> Run:
     return lambda text: spark_sql.sql(text).toArrow()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,29 +12,28 @@ from sharkpy.thrift.bindings import ttypes
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as session:
-        session.sql("""
-            CREATE TABLE parent (a INT, b INT, CONSTRAINT pk PRIMARY KEY (a, b) DISABLE NOVALIDATE);
-            CREATE DATABASE d;
-            CREATE TABLE d.child (x INT NOT NULL, y INT DEFAULT 7, z INT,
-              CONSTRAINT fk FOREIGN KEY (x, y) REFERENCES default.parent (a, b) DISABLE NOVALIDATE)
-        """)
-        yield session
+def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    context.sql("""
+        CREATE TABLE parent (a INT, b INT, CONSTRAINT pk PRIMARY KEY (a, b) DISABLE NOVALIDATE);
+        CREATE DATABASE d;
+        CREATE TABLE d.child (x INT NOT NULL, y INT DEFAULT 7, z INT,
+          CONSTRAINT fk FOREIGN KEY (x, y) REFERENCES default.parent (a, b) DISABLE NOVALIDATE)
+    """)
+    return context
 
 
-def ask(session: sharkpy.SharkContext, call: str, *columns: str, **arguments: Any) -> list[tuple[Any, ...]]:
-    _, table = metadata.answer(call, getattr(ttypes, f"T{call}Req")(**arguments), session)
+def ask(context: sharkpy.SharkContext, call: str, *columns: str, **arguments: Any) -> list[tuple[Any, ...]]:
+    _, table = metadata.answer(call, getattr(ttypes, f"T{call}Req")(**arguments), context)
     return [tuple(row[column] for column in columns) for row in table.to_pylist()]
 
 
-def test_primary_keys(session: sharkpy.SharkContext) -> None:
+def test_primary_keys(context: sharkpy.SharkContext) -> None:
     shown = ("TABLE_SCHEM", "TABLE_NAME", "COLUMN_NAME", "KEY_SEQ", "PK_NAME")
     expected = [("default", "parent", "a", 1, "pk"), ("default", "parent", "b", 2, "pk")]
-    assert ask(session, "GetPrimaryKeys", *shown, schemaName="default", tableName="PARENT") == expected
-    assert ask(session, "GetPrimaryKeys", *shown) == expected
-    assert ask(session, "GetPrimaryKeys", *shown, schemaName="d", tableName="parent") == []
-    assert ask(session, "GetPrimaryKeys", *shown, schemaName="nowhere") == []
+    assert ask(context, "GetPrimaryKeys", *shown, schemaName="default", tableName="PARENT") == expected
+    assert ask(context, "GetPrimaryKeys", *shown) == expected
+    assert ask(context, "GetPrimaryKeys", *shown, schemaName="d", tableName="parent") == []
+    assert ask(context, "GetPrimaryKeys", *shown, schemaName="nowhere") == []
 
 
 @pytest.mark.parametrize(
@@ -48,15 +45,15 @@ def test_primary_keys(session: sharkpy.SharkContext) -> None:
     ],
     ids=["imported", "exported", "both"],
 )
-def test_foreign_keys(session: sharkpy.SharkContext, names: dict[str, str]) -> None:
+def test_foreign_keys(context: sharkpy.SharkContext, names: dict[str, str]) -> None:
     shown = ("PKTABLE_NAME", "PKCOLUMN_NAME", "FKTABLE_SCHEM", "FKTABLE_NAME", "FKCOLUMN_NAME", "KEY_SEQ", "PK_NAME")
-    assert ask(session, "GetCrossReference", *shown, **names) == [
+    assert ask(context, "GetCrossReference", *shown, **names) == [
         ("parent", "a", "d", "child", "x", 1, "pk"),
         ("parent", "b", "d", "child", "y", 2, "pk"),
     ]
-    assert ask(session, "GetCrossReference", *shown, parentTableName="child") == []
+    assert ask(context, "GetCrossReference", *shown, parentTableName="child") == []
 
 
-def test_columns_tell_of_not_null_and_default(session: sharkpy.SharkContext) -> None:
-    told = ask(session, "GetColumns", "COLUMN_NAME", "NULLABLE", "IS_NULLABLE", "COLUMN_DEF", tableName="child")
+def test_columns_tell_of_not_null_and_default(context: sharkpy.SharkContext) -> None:
+    told = ask(context, "GetColumns", "COLUMN_NAME", "NULLABLE", "IS_NULLABLE", "COLUMN_DEF", tableName="child")
     assert told == [("x", 0, "NO", None), ("y", 1, "YES", "7"), ("z", 1, "YES", None)]

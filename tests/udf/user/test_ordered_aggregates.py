@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError
+from tests.rows import rows
 
 ROWS = "VALUES (1, 3, 'c'), (1, 1, 'a'), (2, 9, 'z'), (1, 2, NULL), (2, 8, 'y') AS t(k, n, s)"
 
@@ -40,19 +39,14 @@ class Sum:
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        way = sharkpy.aggregate("int", "string", returns="string")(Way)
-        context.register_function("way", way)
-        context.register_function("way_of_all", sharkpy.aggregate("int", "string", returns="string", null="call")(Way))
-        context.register_function(
-            "way_typed", sharkpy.aggregate("int", "string", returns="string", state="array<string>")(Way)
-        )
-        yield context
-
-
-def rows(context: sharkpy.SharkContext, text: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in context.sql(text).fetchall()]
+def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    way = sharkpy.aggregate("int", "string", returns="string")(Way)
+    context.register_function("way", way)
+    context.register_function("way_of_all", sharkpy.aggregate("int", "string", returns="string", null="call")(Way))
+    context.register_function(
+        "way_typed", sharkpy.aggregate("int", "string", returns="string", state="array<string>")(Way)
+    )
+    return context
 
 
 def test_rows_come_in_order(context: sharkpy.SharkContext) -> None:

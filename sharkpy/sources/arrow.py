@@ -5,7 +5,7 @@ Arrow's type stubs describe arrays and kernels type by type. Code for columns of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow
@@ -68,3 +68,11 @@ def with_leaves(array: Array, change: Callable[[Array], Array]) -> Array:
     """Replace each array without parts, at any depth, by the result of `change`."""
     parts = parts_of(array)
     return with_parts(array, [with_leaves(part, change) for part in parts]) if parts else change(array)
+
+
+def check_names(fields: Iterable[pa.Field]) -> None:
+    """Raise UnicodeDecodeError if a name is not UTF-8, also in nested types."""
+    for field in fields:
+        _ = field.name
+        dtype = field.type
+        check_names(dtype.field(number) for number in range(dtype.num_fields))

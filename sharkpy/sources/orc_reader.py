@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.orc
 
-from sharkpy.sources.arrow import Array, leaves_of, pc, with_leaves
+from sharkpy.sources.arrow import Array, check_names, leaves_of, pc, with_leaves
 from sharkpy.sources.file_errors import format_error
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.open_files import LocalCopy, local_copy, object_of_file
@@ -56,8 +56,8 @@ class OrcReader:
                 fetch_tail(object_of_file(file).size_bytes, self._copy)
             _check_digits(self._path)
             self._file = pyarrow.orc.ORCFile(self._path)
-            # Fails if names are not UTF-8, or types are not in Arrow.
-            _ = self._file.schema.names
+            # The schema fails if types are not in Arrow.
+            check_names(self._file.schema)
         except _DAMAGE as error:
             raise format_error(self._name, "ORC", error) from None
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import ConfigurationError, did_you_mean
+from sharkpy.sources.arrow import check_names
 from sharkpy.sources.column_conversion import batches_of, conform, file_columns, row_count_batch
 from sharkpy.sources.file_errors import format_error
 from sharkpy.sources.layout import DataFile
@@ -329,8 +330,7 @@ def open_file(
             # For pages with a checksum: a damaged page would silently give other values.
             page_checksum_verification=True,
         )
-        # Fails if names are not UTF-8.
-        _ = opened.schema_arrow.names
+        check_names(opened.schema_arrow)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if any(refusal in str(error) for refusal in _REFUSALS):
             return _opened_by_duckdb(file, copy)

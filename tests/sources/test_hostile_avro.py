@@ -76,11 +76,13 @@ def test_a_count_holds_nothing_but_its_statement(
     context.sql("SET shark.query.timeout=1")
     began = time.monotonic()
     try:
-        with pytest.raises(SharkError) as caught:
-            context.sql(f"SELECT {columns} FROM held").fetchall()
-    finally:
-        context.sql("SET shark.query.timeout=0")
-    assert caught.value.sqlstate in ("57014", "HYT00", "58030")
+        ended: object = context.sql(f"SELECT {columns} FROM held").fetchall()
+    except SharkError as error:
+        ended = error.sqlstate
+    context.sql("SET shark.query.timeout=0")
+    # A block that tells its size is skipped as a whole.
+    is_skipped = name == "nulls, with a size" and columns == "n"
+    assert ended in ("57014", "HYT00", "58030") or (is_skipped and ended == [(7,)])
     assert time.monotonic() - began < allowed(5)
     until(lambda: not busy_children())
 

@@ -90,7 +90,7 @@ WINDOWS = "GROUP BY window(time, size[, slide])"
             "EMIT APPEND … AS query",
         ),
         ("CREATE CONTINUOUS TABLE x AS SELECT DISTINCT n FROM numbers WITH UNBOUNDED STATE", "WITH", "before AS"),
-        ("CREATE CONTINUOUS TABLE x AS SELECT n FROM numbers ON BAD ROW SKIP TO bad", "ON", "ON BAD ROW … AS query"),
+        ("CREATE CONTINUOUS TABLE x AS SELECT n FROM numbers ON BAD ROW SKIP TO b", "ON BAD", "ON BAD ROW … AS query"),
         ("CREATE TABLE t AS SELECT n FROM numbers WHERE n > 1 EMIT CHANGES", "EMIT", "EMIT CHANGES is not supported"),
         ("CREATE CONTINUOUS TABLE t AS SELECT n FROM numbers EMIT FINAL", "EMIT", "EMIT FINAL is not supported"),
         ("SELECT tumble_start(ts, INTERVAL 1 HOUR) FROM numbers", "tumble_start", WINDOWS),

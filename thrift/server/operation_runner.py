@@ -8,8 +8,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import NotAllowedError, SharkError, StatementTimeoutError
@@ -92,15 +93,18 @@ class OperationRunner:
         self, session: ClientSession, text: str, overlay: Mapping[str, str], timeout: float, awaited_by: Client | None
     ) -> tuple[Operation, BaseException | None]:
         """Start a statement. Return its operation, and the error if the statement is known soon to be wrong."""
-        operation, prepared = self._begun(session, text), Future[None]()
+        operation, prepared = self._begun(session, text), SimpleQueue[BaseException | None]()
         prepare = partial(self._prepare, session, text, overlay, timeout)
         work = partial(self._work, session, operation, prepare, prepared)
         if awaited_by is None:
             self._submit(session, operation, work)
-            wait([prepared], _PREPARE_SECONDS)
         else:
             self._await(operation, awaited_by, work)
-        return operation, None if prepared.cancel() else prepared.exception()
+        try:
+            # Taken out: the error's traceback refers to the frames of this call, and so to the queue.
+            return operation, prepared.get(timeout=_PREPARE_SECONDS)
+        except Empty:
+            return operation, None
 
     def _begun(self, session: ClientSession, text: str) -> Operation:
         """Return a statement's operation, and count it as running."""
@@ -137,21 +141,17 @@ class OperationRunner:
         session: ClientSession,
         operation: Operation,
         prepare: Callable[[Operation], None],
-        prepared: Future[None],
+        prepared: SimpleQueue[BaseException | None],
     ) -> None:
-        """Prepare and run a statement. `prepared` gets an error of preparing, unless its caller has stopped waiting."""
+        """Prepare and run a statement. `prepared` gets the error of preparing, or None."""
         try:
             try:
                 prepare(operation)
             except BaseException as error:  # noqa: BLE001 - the caller raises it, or the operation has it
                 operation.reject(error)
-                if prepared.set_running_or_notify_cancel():
-                    prepared.set_exception(error)
-                # The error's traceback holds this frame, which would hold the error through `prepared`.
-                del prepared
+                prepared.put(error)
                 return
-            if prepared.set_running_or_notify_cancel():
-                prepared.set_result(None)
+            prepared.put(None)
             operation.run()
         finally:
             self._admission.end_statement(session.holder)

@@ -160,8 +160,11 @@ class _AfterSchemaIds:
         self._reader = reader
 
     def read(self, values: Array) -> pa.RecordBatch:
-        behind = pc.if_else(pc.starts_with(values, b"\0"), pc.binary_slice(values, _SCHEMA_ID_BYTES), values)
-        return self._reader.read(behind)
+        is_long = pc.greater_equal(pc.binary_length(values), _SCHEMA_ID_BYTES)
+        has_id = pc.and_(is_long, pc.starts_with(values, b"\0"))
+        # Arrow cannot slice a value that is shorter than the part before the slice.
+        rest = pc.binary_slice(pc.if_else(is_long, values, b"\0" * _SCHEMA_ID_BYTES), _SCHEMA_ID_BYTES)
+        return self._reader.read(pc.if_else(has_id, rest, values))
 
 
 class _NoColumns:

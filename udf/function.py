@@ -118,6 +118,7 @@ class AggregateFunction(Function):
     - `merges` are DuckDB aggregates over the state columns {0}, {1} and so on, one per state column.
     - `finish` is a scalar expression over the merged state columns.
     - `complete` is the aggregate in one step, if all rows of a group are in one place.
+    - `window`, if present, is the aggregate as a window function; otherwise `complete` is.
     - `resumes` are for aggregates whose states do not merge but can be resumed: DuckDB aggregates over the state
       columns and the arguments, one per state column. NULLs as a state begin a new one. `merges` then return the latest
       of several states.
@@ -141,6 +142,7 @@ class AggregateFunction(Function):
     literal_result: LiteralResultRule | None = None
     resumes: tuple[Lowering, ...] = ()
     timeout: int | None = None
+    window: Lowering | None = None
 
     @property
     def example_statement(self) -> str:

@@ -65,9 +65,8 @@ def lower_complete(
     over: str = "",
 ) -> str:
     """Return SQL of the aggregate in one step, or as a window function with `over` = ` OVER (…)`."""
-    return render_aggregate(
-        row.complete, args, types, result, distinct=distinct and not row.ignores_distinct, over=over
-    )
+    lowering = row.window if row.window is not None and "OVER (" in over else row.complete
+    return render_aggregate(lowering, args, types, result, distinct=distinct and not row.ignores_distinct, over=over)
 
 
 def lower_partials(

@@ -263,7 +263,15 @@ def _of_fractions(sql: str) -> Lowering:
 
 
 def _percentile(
-    name: str, macro: str, *, usage: str, doc: str, example: str, answer: str, is_listed: bool = True
+    name: str,
+    macro: str,
+    window: str | None = None,
+    *,
+    usage: str,
+    doc: str,
+    example: str,
+    answer: str,
+    is_listed: bool = True,
 ) -> AggregateFunction:
     row = state_aggregate(
         name,
@@ -279,7 +287,8 @@ def _percentile(
         example=example,
         answer=answer,
     )
-    return replace(row, is_listed=is_listed)
+    # Lists of the rows of each window would take memory that grows with the square of their number.
+    return replace(row, is_listed=is_listed, window=f"{window}({{distinct}}{{0}}, {{1}}){{over}}" if window else None)
 
 
 def _with_frequency(types: Types) -> Types | None:
@@ -319,6 +328,7 @@ PERCENTILE_AGGREGATES = (
         _percentile(
             "percentile",
             "shark_percentiles",
+            "quantile_cont",
             usage="percentile(x, fraction[, frequency]), percentile(x, array of fractions[, frequency])",
             doc="exact percentile, interpolated between neighbouring values; a frequency says how often "
             "each value counts",
@@ -331,6 +341,7 @@ PERCENTILE_AGGREGATES = (
     _percentile(
         "percentile_cont",
         "shark_percentiles",
+        "quantile_cont",
         usage="percentile_cont(fraction) WITHIN GROUP (ORDER BY x)",
         doc="as percentile",
         example="percentile_cont(x, 0.5)",
@@ -339,6 +350,7 @@ PERCENTILE_AGGREGATES = (
     _percentile(
         "percentile_disc",
         "shark_discrete_percentiles",
+        "quantile_disc",
         usage="percentile_disc(fraction) WITHIN GROUP (ORDER BY x)",
         doc="percentile as one of the values",
         example="percentile_disc(x, 0.5)",

@@ -39,7 +39,7 @@ REVEALING = {
     "sharkpy/sources/lake/iceberg/rest.py": "checks the endpoint that a catalog gives with its keys",
     "sharkpy/sources/storage/access.py": "gives options that are no secrets as texts, and strips what was given",
     "sharkpy/sources/storage/google_keys.py": "gives keys to the library that asks for tokens",
-    "sharkpy/sources/storage/aws_profile.py": "runs the program that a profile names",
+    "sharkpy/sources/storage/aws_profile.py": "compares the options of a profile with those of its last keys",
     "sharkpy/sources/storage/buckets.py": "gives keys to the libraries that sign requests",
 }
 """Files that reveal secrets, and what for."""

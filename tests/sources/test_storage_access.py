@@ -29,8 +29,6 @@ from sharkpy.base.settings import SETTINGS, Conf
 from sharkpy.sources.storage import aws_profile
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess, access_to
 from sharkpy.sources.storage.setting_sources import kinds_of
-from sharkpy.sql.nesting import within_stack
-from tests.small_stack import with_stack
 from tests.waiting import allowed, when
 
 PLACE = "s3a://b/folder"
@@ -493,13 +491,21 @@ def test_a_broken_profile_is_not_quoted(home: Path) -> None:
     assert "hidden" not in str(caught.value)
 
 
-def test_keys_of_a_role_are_not_guessed(home: Path) -> None:
+def test_a_role_without_its_source(home: Path) -> None:
     (home / ".aws/config").write_text("[default]\nrole_arn = arn:x\nsource_profile = other\nregion = eu\n")
-    with pytest.raises(ConfigurationError, match="a role or a login") as caught:
+    with pytest.raises(ConfigurationError, match=r'profile "default" could not be obtained: .*"other"') as caught:
         access_to(PLACE, Conf(), Conf())
-    assert "export-credentials" in str(caught.value.hint)
+    assert caught.value.sqlstate == "28000"
     keys = Conf({ID: "a", KEY: "b"})
     assert access_to(PLACE, keys, keys).value("fs.s3a.endpoint.region") == "eu"
+
+
+def test_a_login_that_is_over(home: Path) -> None:
+    login = "sso_session = one\nsso_account_id = 1\nsso_role_name = r\n"
+    session = "[sso-session one]\nsso_region = eu-west-1\nsso_start_url = https://one.example/start\n"
+    (home / ".aws/config").write_text(f"[default]\n{login}{session}")
+    with pytest.raises(ConfigurationError, match="Error loading SSO Token"):
+        access_to(PLACE, Conf(), Conf())
 
 
 def program(home: Path, code: str) -> None:
@@ -527,25 +533,29 @@ def test_a_program_is_asked_once(home: Path) -> None:
     assert calls(home) == 1
 
 
-@pytest.mark.parametrize(("minutes", "asked"), [(14, 2), (20, 1)])
-def test_a_program_is_asked_again_before_its_keys_end(home: Path, minutes: int, asked: int) -> None:
+@pytest.mark.parametrize(("minutes", "is_asked_again"), [(14, True), (20, False)])
+def test_a_program_is_asked_again_before_its_keys_end(home: Path, minutes: int, is_asked_again: bool) -> None:
     end = datetime.now(UTC) + timedelta(minutes=minutes)
     answer(home, Expiration=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
     keys = [text(access_to(PLACE, Conf(), Conf()).secret(KEY)) for _ in range(2)]
     assert keys == ["k", "k"]
-    assert calls(home) == asked
+    assert (calls(home) > 1) == is_asked_again
 
 
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("sys.exit(3)", "ended with code 3"),
-        ("print('hidden')", "told no keys"),
-        ("print('[1, \"hidden\"]')", "told no keys"),
-        ("print('[' * 100000)", "told no keys"),
-        ("print(json.dumps({'Version': 2, 'AccessKeyId': 'a', 'SecretAccessKey': 'hidden'}))", "told no keys"),
-        ("print(json.dumps({'Version': 1, 'SecretAccessKey': 'hidden'}))", "told no keys"),
-        ("sys.stderr.write('hidden')\nsys.exit(1)", "ended with code 1"),
+        ("sys.exit(3)", "CredentialRetrievalError"),
+        ("print('hidden')", "JSONDecodeError"),
+        ("print('[1, \"hidden\"]')", "could not be obtained"),
+        ("print('[' * 100000)", "could not be obtained"),
+        (
+            "print(json.dumps({'Version': 2, 'AccessKeyId': 'a', 'SecretAccessKey': 'hidden'}))",
+            "CredentialRetrievalError",
+        ),
+        ("print(json.dumps({'Version': 1, 'SecretAccessKey': 'hidden'}))", "CredentialRetrievalError"),
+        ("print(json.dumps({'Version': 1, 'AccessKeyId': '', 'SecretAccessKey': 'hidden'}))", "are empty"),
+        ("sys.stderr.write('hidden')\nsys.exit(1)", "CredentialRetrievalError"),
     ],
 )
 def test_a_program_that_tells_no_keys(home: Path, code: str, reason: str) -> None:
@@ -556,26 +566,10 @@ def test_a_program_that_tells_no_keys(home: Path, code: str, reason: str) -> Non
     assert "hidden" not in str(caught.value)
 
 
-def test_an_answer_that_is_nested_deeply(home: Path) -> None:
-    """In a thread with a small stack, of a process that has read statements: Python bounds no recursion there."""
-    within_stack(lambda: None)
-    program(home, "print('[' * 100000)")
-    found: list[BaseException] = []
-
-    def ask() -> None:
-        try:
-            access_to(PLACE, Conf(), Conf())
-        except ConfigurationError as error:
-            found.append(error)
-
-    with_stack(512 << 10, ask)
-    assert "told no keys" in str(found[0])
-
-
 def test_a_program_that_is_not_there(home: Path) -> None:
     for command in ("/no/such/program", "'"):
         (home / ".aws/config").write_text(f"[default]\ncredential_process = {command}\n")
-        with pytest.raises(ConfigurationError, match="did not start"):
+        with pytest.raises(ConfigurationError, match=r"could not be obtained: (FileNotFoundError|ValueError)"):
             access_to(PLACE, Conf(), Conf())
 
 

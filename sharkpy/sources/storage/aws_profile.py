@@ -5,12 +5,12 @@ from __future__ import annotations
 import configparser
 import json
 import os
-import shlex
 import signal
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -18,17 +18,15 @@ from pathlib import Path
 
 from sharkpy.base.cancellation import cancellable_lock, check_cancelled
 from sharkpy.base.errors import ConfigurationError
-from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.base.secrets import Secret
 
 LEAST_LEFT_SECONDS = 900.0
-"""Least remaining time of cached keys: after that a program is asked for new ones."""
+"""Least remaining time of cached keys: after that new ones are obtained."""
 PROCESS_SECONDS = 30.0
-"""Longest that a program may run."""
+"""Longest that it may take to obtain keys."""
 _POLL_SECONDS = 0.05
 _KEPT_SECONDS = 3600.0
 """Lifetime of keys without an expiration time."""
-_MOST_ANSWER = 1 << 16
 _OPTIONS = {
     "fs.s3a.access.key": "aws_access_key_id",
     "fs.s3a.secret.key": "aws_secret_access_key",
@@ -36,20 +34,15 @@ _OPTIONS = {
     "fs.s3a.endpoint.region": "region",
     "fs.s3a.endpoint": "endpoint_url",
 }
-_ANSWERED = {
-    "aws_access_key_id": "AccessKeyId",
-    "aws_secret_access_key": "SecretAccessKey",
-    "aws_session_token": "SessionToken",
-}
-"""Names in the answer of a program."""
-_ELSEWHERE = ("role_arn", "sso_session", "sso_account_id", "web_identity_token_file")
-"""Options of profiles whose keys only AWS's own tools can get."""
+_KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+_FOUND_BY_BOTOCORE = ("credential_process", "role_arn", "sso_session", "sso_account_id", "web_identity_token_file")
+"""Options of profiles whose keys come from a program, a role or a login."""
 
 Options = Mapping[str, Secret]
 
 
 class AwsProfile:
-    """Profile that the environment chooses, for one lookup. All keys from a program come from the same answer."""
+    """Profile that the environment chooses, for one lookup. Keys that are obtained together are used together."""
 
     def __init__(self) -> None:
         self.name = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
@@ -63,7 +56,7 @@ class AwsProfile:
         option = _OPTIONS.get(key)
         if option is None:
             return None
-        return (self._keys if option in _ANSWERED else self._options).get(option)
+        return (self._keys if option in _KEYS else self._options).get(option)
 
     @cached_property
     def _options(self) -> Options:
@@ -82,14 +75,9 @@ class AwsProfile:
     @cached_property
     def _keys(self) -> Options:
         options = self._options
-        if _ANSWERED.keys() & options.keys():
-            return options
-        if (command := options.get("credential_process")) is not None:
-            return _asked(self.name, command.reveal())
-        if any(one in options for one in _ELSEWHERE):
-            hint = f"put them into the environment: aws configure export-credentials --profile {self.name} --format env"
-            raise ConfigurationError(f'the keys of the profile "{self.name}" belong to a role or a login', hint=hint)
-        return {}
+        if not any(key in options for key in _KEYS) and any(one in options for one in _FOUND_BY_BOTOCORE):
+            return _obtained(self.name, tuple((key, value.reveal()) for key, value in options.items()))
+        return options
 
 
 def _sections(path: str) -> Mapping[str, Options]:
@@ -122,40 +110,30 @@ class _Answer:
 
 
 _asking = threading.Lock()
-_answers: dict[tuple[str, str], _Answer] = {}
-"""Last answers of programs, by profile and command."""
+_answers: dict[tuple[str, Hashable], _Answer] = {}
+"""Last keys by profile and its options."""
 
 
-def _asked(name: str, command: str) -> Options:
+def _obtained(name: str, options: Hashable) -> Options:
     """Keys from a profile's program: its last answer, or a new one shortly before that expires."""
     with cancellable_lock(_asking):
-        known = _answers.get((name, command))
+        known = _answers.get((name, options))
         if known is None or known.until - time.time() < LEAST_LEFT_SECONDS:
-            known = _answers[name, command] = _parsed_answer(name, _output(name, command))
+            known = _answers[name, options] = _answer(name, _output(name))
         return known.keys
 
 
-def _output(name: str, command: str) -> bytes:
-    """Output of a program, which is killed at the end of its time limit or when the statement is cancelled."""
-    try:
-        process = subprocess.Popen(
-            shlex.split(command),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        raise _without_keys(name, f"did not start ({type(error).__name__})") from None
-    with process:
+def _output(name: str) -> bytes:
+    """Output of `aws_keys`, which is killed at the end of its time limit or when the statement is cancelled."""
+    command = [sys.executable, "-m", "sharkpy.sources.storage.aws_keys", name]
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, start_new_session=True, **streams) as process:
         try:
-            output = _waited_for(name, process)
+            return _waited_for(name, process)
         finally:
             if process.returncode is None:
+                # With the program of a `credential_process`.
                 os.killpg(process.pid, signal.SIGKILL)
-    if process.returncode:
-        raise _without_keys(name, f"ended with code {process.returncode}")
-    return output
 
 
 def _waited_for(name: str, process: subprocess.Popen[bytes]) -> bytes:
@@ -169,21 +147,18 @@ def _waited_for(name: str, process: subprocess.Popen[bytes]) -> bytes:
             raise _without_keys(name, f"took longer than {PROCESS_SECONDS:g} s")
 
 
-def _parsed_answer(name: str, output: bytes) -> _Answer:
+def _answer(name: str, output: bytes) -> _Answer:
     try:
-        text = output[:_MOST_ANSWER].decode()
-        check_json_nesting(text)
-        values = json.loads(text)
-        if values["Version"] != 1 or not values["AccessKeyId"] or not values["SecretAccessKey"]:
-            raise ValueError("no keys")
-        keys = {option: Secret(str(values[word])) for option, word in _ANSWERED.items() if values.get(word)}
-        end = values.get("Expiration")
-        until = datetime.fromisoformat(end).timestamp() if end else time.time() + _KEPT_SECONDS + LEAST_LEFT_SECONDS
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        # Not quoted: the output may contain a key.
-        raise _without_keys(name, "told no keys in JSON") from None
-    return _Answer(keys, until)
+        found = json.loads(output)
+    except ValueError:
+        raise _without_keys(name, "could not be obtained") from None
+    if "error" in found:
+        raise _without_keys(name, found["error"])
+    end = found.pop("expiration", None)
+    until = datetime.fromisoformat(end).timestamp() if end else time.time() + _KEPT_SECONDS + LEAST_LEFT_SECONDS
+    return _Answer({key: Secret(value) for key, value in found.items()}, until)
 
 
 def _without_keys(name: str, reason: str) -> ConfigurationError:
-    return ConfigurationError(f'credential_process of the profile "{name}" {reason}', sqlstate="28000")
+    hint = 'pip install "sharkpy[lake-s3]"' if reason.startswith("need") else None
+    return ConfigurationError(f'the keys of the profile "{name}" {reason}', hint=hint, sqlstate="28000")

@@ -62,10 +62,8 @@ class Cut:
 @pytest.fixture
 def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
     store = Cut(memory_store())
-    for module in (copied_files, "sharkpy.sources.copied_files"):
-        name = module if isinstance(module, str) else module.__name__
-        monkeypatch.setattr(f"{name}.store_with", lambda *_: store)
-    monkeypatch.setattr("sharkpy.sources.copied_files.store_at", lambda _: store)
+    monkeypatch.setattr(copied_files, "store_for_access", lambda *_: store)
+    monkeypatch.setattr(copied_files, "store_of_file", lambda _: store)
     return store
 
 
@@ -208,7 +206,7 @@ def test_staging_folders_are_told_apart() -> None:
 def test_a_bucket(moto: S3Server, folder: str) -> None:
     access = s3_access(moto.address)
     ACCESSES.note((access,))
-    store = copied_files.store_with(f"s3://{BUCKET}", access.id)
+    store = copied_files.store_for_access(f"s3://{BUCKET}", access.id)
     for name, body in OLD.items():
         store.put(f"{folder}/{name}", body)
     write = FolderWrite.begin(folder, access.id)

@@ -50,7 +50,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store that all remote locations are in, with small pieces and holes that show."""
     store = memory_store()
     monkeypatch.setattr(open_files, "store_for_access", lambda *_: store)
-    monkeypatch.setattr(remote_files, "store_with", lambda *_: store)
+    monkeypatch.setattr(remote_files, "store_for_access", lambda *_: store)
     monkeypatch.setattr(open_files, "FETCHED", FetchedFiles(hole=b"\xff"))
     monkeypatch.setattr(fetched_files, "_PIECE_BYTES", 8192)
     monkeypatch.setattr(fetched_files, "_FIRST_BYTES", 4096)

@@ -52,7 +52,7 @@ class Listing:
 
 def listed(store: Listing, folders: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     with monkeypatch.context() as patch:
-        patch.setattr(remote_files, "store_with", lambda *_: store)
+        patch.setattr(remote_files, "store_for_access", lambda *_: store)
         found = files_in_folders(dict.fromkeys(folders), "mine")
     return {folder: sorted(file.path for file in files) for folder, files in found.items() if files}
 

@@ -87,7 +87,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> Listed:
     made = Listed(memory_store())
-    monkeypatch.setattr(remote_finder, "store_with", lambda *_: made)
+    monkeypatch.setattr(remote_finder, "store_for_access", lambda *_: made)
     return made
 
 

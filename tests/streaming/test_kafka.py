@@ -21,6 +21,7 @@ import sharkpy
 from sharkpy.base.errors import BindError, ConfigurationError, ExecutionError, NotAllowedError, SourceError
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.kafka import records
+from sharkpy.sources.kafka.fetch import OffsetRange
 from tests.rows import rows
 from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import numbers, state_of, until_numbers
@@ -373,7 +374,7 @@ def test_records_that_are_deleted_while_they_are_read(
     context.sql(f"CREATE STREAM s {JSON} {made.source(failOnDataLoss=str(is_strict).lower())}")
     ranges_of = records.ranges_of
 
-    def deleted(split: records.Split) -> list[records.OffsetRange]:
+    def deleted(split: records.Split) -> list[OffsetRange]:
         made.delete_records({0: 3})
         return ranges_of(split)
 

@@ -273,4 +273,4 @@ def test_answers_are_duckdb_s(context: sharkpy.SharkContext, tmp_path: Path) -> 
     with duckdb.connect() as connection:
         expected = connection.execute(text.format("column", f"{tmp_path}/x.csv", "''''")).fetchall()
     assert rows(context, text.format("_c", f"{tmp_path}/x.csv", '"\'"')) == expected
-    assert os.listdir(tmp_path) == ["x.csv"]
+    assert sorted(os.listdir(tmp_path)) == ["w", "x.csv"]

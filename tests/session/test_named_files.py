@@ -304,6 +304,8 @@ def test_files_that_change(context: sharkpy.SharkContext, tmp_path: Path, monkey
     monkeypatch.setattr(prepared_statement, "bind", bind)
     path = parquet(tmp_path / "x.parquet", k=[1])
     text = f"SELECT * FROM '{path}'"
+    rows(context, f"SELECT count(*) FROM '{path}'")  # the first query of an engine may be planned twice
+    bound.clear()
     assert rows(context, text) == [(1,)]
     assert rows(context, text) == [(1,)]
     assert bound == [text]

@@ -222,6 +222,7 @@ def test_fields_that_are_not_written(context: sharkpy.SharkContext, transform: A
     part = ice.StructType(ice.NestedField(3, "at", ice.TimestampType(), False))
     schema = Schema(ice.NestedField(1, "id", ice.IntegerType(), False), ice.NestedField(2, "part", part, False))
     catalog = own_catalog(context)
+    catalog.create_namespace_if_not_exists("default")
     catalog.create_table(
         "default.others",
         schema,

@@ -142,21 +142,21 @@ def test_rows_of_hadoop_files(context: sharkpy.SharkContext, tmp_path: Path, nam
 
 def test_names_of_partitions(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     for name in ("p=caf%E9", "p=ok"):
-        (tmp_path / name).mkdir()
-        pq.write_table(pa.table({"i": [1]}), tmp_path / name / "f.parquet")
-    rows = context.sql(f"SELECT upper(p) FROM '{tmp_path}' ORDER BY p").fetchall()
+        (tmp_path / "in" / name).mkdir(parents=True)
+        pq.write_table(pa.table({"i": [1]}), tmp_path / "in" / name / "f.parquet")
+    rows = context.sql(f"SELECT upper(p) FROM '{tmp_path}/in' ORDER BY p").fetchall()
     assert rows == [("CAF\ufffd",), ("OK",)]
 
 
 def test_names_that_no_text_has(context: sharkpy.SharkContext, tmp_path: Path) -> None:
-    folder = os.fsencode(tmp_path) + b"/p=\xff"
-    os.mkdir(folder)
+    folder = os.fsencode(tmp_path) + b"/in/p=\xff"
+    os.makedirs(folder)
     pq.write_table(pa.table({"i": [1]}), tmp_path / "f.parquet")
     (tmp_path / "f.parquet").rename(os.fsdecode(folder + b"/f.parquet"))
     with pytest.raises(SourceError, match='p=\ufffd" is not UTF-8'):
-        context.sql(f"SELECT * FROM '{tmp_path}'")
+        context.sql(f"SELECT * FROM '{tmp_path}/in'")
     with pytest.raises(SourceError, match="is not UTF-8"):
-        context.sql(f"SELECT * FROM '{tmp_path}/*/*.parquet'")
+        context.sql(f"SELECT * FROM '{tmp_path}/in/*/*.parquet'")
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ def test_parameters(context: sharkpy.SharkContext) -> None:
 
 
 def test_names(context: sharkpy.SharkContext) -> None:
+    context.sql("CREATE TABLE m STORED AS PARQUET AS SELECT CAST(1 AS INT) AS n").close()
     for value in TEXTS.values():
         name = value.replace("\0", "").replace("`", "``")
         text = (

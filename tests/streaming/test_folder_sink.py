@@ -157,8 +157,8 @@ def test_the_folder_is_not_changed_for_a_link(context: sharkpy.SharkContext, fol
     ("text", "error"),
     [
         ("TO FOLDER '{root}/in/out' AS SELECT n FROM numbers", "is read by its stream default.numbers"),
-        ("TO FOLDER '{root}/w/t/x' AS SELECT n FROM numbers", 'is that of the table "default.t"'),
-        ("TO FOLDER '{root}/w' AS SELECT n FROM numbers", "is that of the"),
+        ("TO FOLDER '{root}/w/t/x' AS SELECT n FROM numbers", 'belongs to the table "default.t"'),
+        ("TO FOLDER '{root}/w' AS SELECT n FROM numbers", "belongs to the"),
         ("TO FOLDER '{root}/out' AS SELECT count(*) AS c FROM numbers", "whose rows change with each epoch"),
         ("TO FOLDER '{root}/out' AS SELECT n FROM t", "reads no stream"),
         ("TO FOLDER '{root}/out' PARTITIONED BY (n) AS SELECT n FROM numbers", "the partitions of a continuous sink"),

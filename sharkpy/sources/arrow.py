@@ -70,7 +70,7 @@ def with_leaves(array: Array, change: Callable[[Array], Array]) -> Array:
     return with_parts(array, [with_leaves(part, change) for part in parts]) if parts else change(array)
 
 
-def check_names(fields: Iterable[pa.Field]) -> None:
+def check_names(fields: Iterable[pa.Field[Any]]) -> None:
     """Raise UnicodeDecodeError if a name is not UTF-8, also in nested types."""
     for field in fields:
         _ = field.name

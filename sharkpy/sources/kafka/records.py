@@ -111,6 +111,8 @@ _ROW_FORMATS: dict[str, RowFormat] = {
     "multidelimit": MultiDelimitedRows(),
 }
 _SCHEMA_ID_BYTES = 5
+_LONGEST_VALUE = (1 << 31) - 1
+"""Largest size of a value in bytes, in Arrow's columns of bytes."""
 
 
 class ValueReader(Protocol):
@@ -160,11 +162,9 @@ class _AfterSchemaIds:
         self._reader = reader
 
     def read(self, values: Array) -> pa.RecordBatch:
-        is_long = pc.greater_equal(pc.binary_length(values), _SCHEMA_ID_BYTES)
-        has_id = pc.and_(is_long, pc.starts_with(values, b"\0"))
-        # Arrow cannot slice a value that is shorter than the part before the slice.
-        rest = pc.binary_slice(pc.if_else(is_long, values, b"\0" * _SCHEMA_ID_BYTES), _SCHEMA_ID_BYTES)
-        return self._reader.read(pc.if_else(has_id, rest, values))
+        # Without an end, Arrow's estimate of the memory overflows for an even number of values.
+        rest = pc.binary_slice(values, _SCHEMA_ID_BYTES, _LONGEST_VALUE)
+        return self._reader.read(pc.if_else(pc.starts_with(values, b"\0"), rest, values))
 
 
 class _NoColumns:

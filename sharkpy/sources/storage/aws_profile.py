@@ -126,8 +126,8 @@ def _obtained(name: str, options: Hashable) -> Options:
 def _output(name: str) -> bytes:
     """Output of `aws_keys`, which is killed at the end of its time limit or when the statement is cancelled."""
     command = [sys.executable, "-m", "sharkpy.sources.storage.aws_keys", name]
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, start_new_session=True, **streams) as process:
+    none = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=none, stdout=subprocess.PIPE, stderr=none, start_new_session=True) as process:
         try:
             return _waited_for(name, process)
         finally:

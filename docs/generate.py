@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 _TABLES = ("TABLE_FUNCTIONS", "TIME_WINDOW_TABLES", "FREQUENCY_SKETCH_TABLES", "FILE_READERS", "RELATION_FUNCTIONS")
 _SKETCHES = ("DISTINCT_SKETCH_FUNCTIONS", "QUANTILE_SKETCH_FUNCTIONS", "FREQUENCY_SKETCH_FUNCTIONS")
+_OPERATORS = (
+    *("ARITHMETIC", "CONDITIONS", "QUANTIFIED_COMPARISONS", "PATTERN_TESTS", "ACCESS", "BITS"),
+    "CONDITIONAL_FUNCTIONS",
+)
 FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("operators", "Operators and conditions", ("OPERATORS", "CONDITIONAL_FUNCTIONS")),
+    ("operators", "Operators and conditions", _OPERATORS),
     (
         "numbers",
         "Numbers",

@@ -58,7 +58,7 @@ def _walk(context: sharkpy.SharkContext) -> Iterator[str]:
     optimized, placed = plan_steps(context, bound, placement=Place.RDD)
     plan = placed.root
     yield from _block("**optimize**: the filter is in the scan, unused columns are gone", optimized.explain())
-    yield from _block("**plan**: one block of two is pruned; exchanges where a distribution is needed", plan.explain())
+    yield from _block("**plan**: one block of two is pruned; rows are exchanged if need be", plan.explain())
     number = 1
     while (exchange := next_exchange(plan)) is not None:
         sql = lower_stage(exchange.child, sink_of(exchange)).program.sql

@@ -5,7 +5,7 @@ Arrow's type stubs describe arrays and kernels type by type. Code for columns of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow
@@ -70,9 +70,11 @@ def with_leaves(array: Array, change: Callable[[Array], Array]) -> Array:
     return with_parts(array, [with_leaves(part, change) for part in parts]) if parts else change(array)
 
 
-def check_names(fields: Iterable[pa.Field[Any]]) -> None:
+def check_names(schema: pa.Schema) -> None:
     """Raise UnicodeDecodeError if a name is not UTF-8, also in nested types."""
-    for field in fields:
-        _ = field.name
-        dtype = field.type
-        check_names(dtype.field(number) for number in range(dtype.num_fields))
+    _ = schema.names
+    nested: list[Any] = [dtype for dtype in schema.types if dtype.num_fields]
+    while nested:
+        fields = [dtype.field(number) for dtype in nested for number in range(dtype.num_fields)]
+        _ = [field.name for field in fields]
+        nested = [field.type for field in fields if field.type.num_fields]

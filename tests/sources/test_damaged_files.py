@@ -34,6 +34,18 @@ def test_changed_bytes_end_no_process(kind: str, files: int) -> None:
     assert [line for line in lines if ":" in line] == []
 
 
+@pytest.mark.parametrize("name", ["parquet", "orc"])
+def test_nested_names_that_are_not_utf_8(context: sharkpy.SharkContext, tmp_path: Path, name: str) -> None:
+    path, table = tmp_path / f"f.{name}", pa.table({"r": [{"cafX": 1}]})
+    if name == "orc":
+        pa.orc.write_table(table, str(path), compression="uncompressed")
+    else:
+        pq.write_table(table, path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"cafX", b"caf\xe9"))
+    with pytest.raises(SourceError, match="is not a readable"):
+        context.sql(f"SELECT * FROM '{path}'")
+
+
 def test_decimals_of_orc_with_too_many_digits(tmp_path: Path) -> None:
     path = tmp_path / "f.orc"
     pa.orc.write_table(pa.table({"n": [Decimal("1.5")]}), str(path), compression="uncompressed")

@@ -115,7 +115,7 @@ _answers: dict[tuple[str, Hashable], _Answer] = {}
 
 
 def _obtained(name: str, options: Hashable) -> Options:
-    """Keys from a profile's program: its last answer, or a new one shortly before that expires."""
+    """Keys that botocore obtains: the last ones, or new ones shortly before those expire."""
     with cancellable_lock(_asking):
         known = _answers.get((name, options))
         if known is None or known.until - time.time() < LEAST_LEFT_SECONDS:

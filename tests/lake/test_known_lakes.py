@@ -13,8 +13,8 @@ from sharkpy.base.errors import ConfigurationError
 
 @pytest.mark.parametrize(("name", "package"), [("iceberg", "pyiceberg"), ("delta", "deltalake")])
 def test_the_extra_is_named(name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = (package, f"sharkpy.sources.lake.{name}")
-    for module in [one for one in sys.modules if any(f"{one}.".startswith(f"{start}.") for start in loaded)]:
+    ours = f"sharkpy.sources.lake.{name}"
+    for module in [one for one in sys.modules if one.startswith((f"{package}.", ours))]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, package, None)
     with sharkpy.connect(warehouse=tmp_path) as context:

@@ -18,7 +18,7 @@ import sharkpy
 from sharkpy.base import settings
 from tests import examples, variants
 from tests.failure_lines import FailureLines
-from tests.file_scheduling import FileScheduling, sort_by_length
+from tests.file_scheduling import FileScheduling, mark_waiting, sort_by_length
 
 # Results shall not depend on the machine's zone: the session's zone is the process's.
 os.environ["TZ"] = "UTC"
@@ -48,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     variants.mark_slow(items)
+    mark_waiting(items)
     if hasattr(config, "workerinput"):
         sort_by_length(items)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,32 @@ LONG_FILES = (
     "tests/storage/test_store.py",
     "tests/storage/test_store_faults.py",
 )
+# Folders and files whose tests mostly wait for processes that they start and kill: their marker is `waits`.
+WAITING = (
+    "tests/catalog/test_metastore.py",
+    "tests/execution/test_class_cache.py",
+    "tests/execution/test_local_cluster.py",
+    "tests/execution/test_standalone.py",
+    "tests/execution/test_yarn.py",
+    "tests/faults/",
+    "tests/storage/test_cluster_writes.py",
+    "tests/storage/test_hdfs",
+    "tests/storage/test_killed_moves.py",
+    "tests/storage/test_metastore_buckets.py",
+    "tests/streaming/test_kafka",
+    "tests/streaming/test_killed_kafka_sinks.py",
+    "tests/thrift/clients/",
+    "tests/thrift/test_guard.py",
+    "tests/thrift/test_sessions.py",
+    "tests/thrift/test_stop.py",
+)
+
+
+def mark_waiting(items: Iterable[pytest.Item]) -> None:
+    """Mark the tests that wait: more of them than this machine has cores run at once."""
+    for item in items:
+        if item.nodeid.startswith(WAITING):
+            item.add_marker("waits")
 
 
 def sort_by_length(items: list[pytest.Item]) -> None:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import sharkpy
+from sharkpy.catalog.model import Table
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.execution.commands.insert import insert_with
 from sharkpy.execution.commands.writes.staged_write import QuietWrite
@@ -25,7 +25,6 @@ from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
 from sharkpy.plan.commands import Insert
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.sources.layout import visible_generations
 from sharkpy.streaming import kill_points
 from tests.streaming.folder_input import put
 
@@ -99,11 +98,11 @@ def test_the_walk_through_one_query_is_true(tmp_path: Path) -> None:
 
 WRITE = "INSERT INTO flights VALUES (8, 'DL', 9)"
 WRITE_STEPS = {
-    "before": "two writes have made two generations",
-    "staged": "the query has run; its rows are in a staging folder",
+    "before": "two writes have made two commits",
+    "staged": "the query has run; its rows are in the folder of the write",
     "start": "threads begin to sync the files to the disk",
     "prepare": "blocks are made of the rows; the sync has ended",
-    "place": "in the catalog's transaction: one rename",
+    "place": "in the catalog's transaction: a row of the log for each file",
     "show": "the transaction is committed",
     "clean": "the new version in memory takes the blocks",
 }
@@ -116,18 +115,16 @@ class _Recorder(QuietWrite):
     def __init__(self, context: sharkpy.SharkContext) -> None:
         self.context = context
         self.lines = [
-            "| after the step | what is done | visible in the folder | hidden | blocks made | rows in memory |",
-            "|---|---|---|---|---:|---:|",
+            "| after the step | what is done | files on the disk | files that count | blocks made | rows in memory |",
+            "|---|---|---:|---:|---:|---:|",
         ]
 
     def record(self, step: str) -> None:
         table = self.context.catalog.table("default", "flights")
-        folder, version = table.location or "", self.context.table_cache.loaded_version(table)
-        visible = [one.name for one, _ in visible_generations(folder)]
-        hidden = {re.sub(r"-.*", "-…", path.name) for path in Path(folder).iterdir()} - {*visible}
+        version = self.context.table_cache.loaded_version(table)
         assert version is not None
         blocks, num_rows = self.context.engine.store.usage().num_blocks, version.statistics.count()
-        shown = f"{_code(visible)} | {_code(hidden)} | {blocks} | {num_rows}"
+        shown = f"{_on_disk(table)} | {_num_files(self.context, table)} | {blocks} | {num_rows}"
         self.lines.append(f"| {step} | {WRITE_STEPS[step]} | {shown} |")
 
     def start(self, syncs: object) -> None:
@@ -147,8 +144,16 @@ class _Recorder(QuietWrite):
         self.record("clean")
 
 
-def _code(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in sorted(names))
+def _on_disk(table: Table) -> int:
+    return sum(path.is_file() for path in Path(table.location or "").rglob("*"))
+
+
+def _num_files(context: sharkpy.SharkContext, table: Table) -> int:
+    """Number of files that other processes see."""
+    with sqlite3.connect(context.catalog.file_path) as file:
+        sql = "SELECT count(*) FROM file_ JOIN folder_ USING (folder_id) WHERE folder = ? AND removed IS NULL"
+        ((count,),) = file.execute(sql, [context.catalog.locations.stored(table.location or "")])
+    return int(count)
 
 
 def test_the_steps_of_one_write_are_true(tmp_path: Path) -> None:
@@ -172,7 +177,7 @@ EPOCH_STEPS = {
     "before": "epoch 1 has ended; another file has come",
     "begun": "the range of the epoch is in the log",
     "staged": "the query has run as an INSERT; files and log are on the disk",
-    "placed": "in the catalog's transaction: the files have their place",
+    "placed": "in the catalog's transaction: rows of its log name the files",
     "committed": "rows, epoch and offset count together",
     "ended": "the log has the end, with rows and time",
 }
@@ -187,8 +192,8 @@ def _epoch(context: sharkpy.SharkContext, root: Path) -> Iterator[str]:
     context.sql(CONTINUOUS).close()
     put(folder, "2.json", [{"carrier": "UA", "delay": 4}, {"carrier": "DL", "delay": 31}])
     yield from _block("**HiveQL**", f"{STREAM.format('in')};\n{CONTINUOUS};\nRESUME CONTINUOUS TABLE late;", "sql")
-    yield "| after the step | what is done | lines of the log | in the folder | epoch | offset | newest generation |"
-    yield "|---|---|---:|---|---:|---:|---:|"
+    yield "| after the step | what is done | lines of its log | files on the disk | files that count | epoch | offset |"
+    yield "|---|---|---:|---:|---:|---:|---:|"
     lines = [_epoch_line("before", context)]
     kill_points.observer = lambda step: lines.append(_epoch_line(step, context))
     context.sql("RESUME CONTINUOUS TABLE late").close()
@@ -197,16 +202,13 @@ def _epoch(context: sharkpy.SharkContext, root: Path) -> Iterator[str]:
 
 
 def _epoch_line(step: str, context: sharkpy.SharkContext) -> str:
-    table = context.catalog.table("default", "late")
-    root, folder = Path(context.catalog.warehouse_dir), Path(table.location or "")
+    table, root = context.catalog.table("default", "late"), Path(context.catalog.warehouse_dir)
     (log,) = root.rglob("*.jsonl")
     with closing(sqlite3.connect(f"file:{root / CATALOG_FILE}?mode=ro", uri=True)) as catalog:
         ((epoch, offsets),) = catalog.execute("SELECT epoch, offsets FROM continuous_").fetchall()
-        ((newest,),) = catalog.execute("SELECT newest FROM generation_").fetchall()
     ((_, offset),) = json.loads(offsets)
-    names = _code(path.name for path in folder.glob("delta_*"))
-    num_lines = len(log.read_text().splitlines())
-    return f"| {step} | {EPOCH_STEPS[step]} | {num_lines} | {names} | {epoch} | {offset} | {newest} |"
+    num_lines, count = len(log.read_text().splitlines()), _num_files(context, table)
+    return f"| {step} | {EPOCH_STEPS[step]} | {num_lines} | {_on_disk(table)} | {count} | {epoch} | {offset} |"
 
 
 def test_the_steps_of_one_epoch_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import logging
+import os
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
@@ -22,8 +23,9 @@ from sharkpy.base.errors import (
 )
 from sharkpy.catalog.json_rows import table_to_json
 from sharkpy.catalog.lake_tables import is_lake
-from sharkpy.catalog.model import Database, Table
+from sharkpy.catalog.model import Database, Table, TableKind
 from sharkpy.catalog.names import DEFAULT_DATABASE, GLOBAL_TEMP, check_name
+from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS, ReadableCatalog
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_to_json
 from sharkpy.catalog.table_store import PartitionChanges
@@ -144,7 +146,7 @@ class Catalog(ReadableCatalog):
         if is_temporary:
             return self._create_temporary(key, created, publish, replace)
         created = dataclasses.replace(created, is_plain=self.is_shared)
-        with self._lock, self._store.transaction():
+        with self.transaction(is_durable=True):
             old = self._find_permanent(key)
             if old is not None and not (replace and _can_replace(old, created)):
                 raise _exists(key[1])
@@ -152,10 +154,25 @@ class Catalog(ReadableCatalog):
                 self._forget(old)
             if created.location is not None:
                 self._clear_garbage(created.location)
+                if self.can_log(created):
+                    self.log.begin(created.location)
             self._store.add(created)
             if publish is not None:
                 publish()
             return self._find_permanent(key) or created
+
+    def can_log(self, table: Table) -> bool:
+        """True if the catalog can log the files of a new table: it is managed, and its local folder is empty and in the
+        warehouse. Other programs may look into folders elsewhere.
+        """
+        location = table.location
+        if self.is_shared or table.kind is not TableKind.MANAGED or is_lake(table) or location is None:
+            return False
+        if uri.is_remote(location) or uri.below(location, self.warehouse_dir) is None:
+            return False
+        with suppress(FileNotFoundError), os.scandir(local_path(location)) as entries:
+            return all(entry.name.startswith(("_", ".")) for entry in entries)
+        return True
 
     def drop_table(self, table: Table) -> None:
         """Forget `table`. The folder of a managed table becomes garbage (see `collect_garbage`)."""
@@ -240,11 +257,11 @@ class Catalog(ReadableCatalog):
             raise TableChangedError(message, hint="run the statement again")
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *, is_durable: bool = False) -> Iterator[None]:
         """Run a transaction: changes in it are committed together or not at all. Other writers wait.
-        Transactions nest.
+        Transactions nest. `is_durable`: a loss of power after it does not undo it.
         """
-        with self._lock, self._store.transaction():
+        with self._lock, self._file.transaction(is_durable=is_durable), self._store.transaction():
             yield
 
     def copy_file(self, path: str) -> None:
@@ -389,7 +406,10 @@ class Catalog(ReadableCatalog):
     def _take(self, path: str, removed: Collection[str]) -> bool:
         """Remove a folder; a local folder is moved away. Return False if some files are still there."""
         if not uri.is_remote(path):
-            return self.trash.take(path)
+            is_gone = self.trash.take(path)
+            if is_gone:
+                self.log.forget_below(path)
+            return is_gone
         self.remove_remote(path, removed)
         return True
 

@@ -14,6 +14,7 @@ sharkpy that wrote it.
 7: continuous tables with state.
 8: tags of the files of streams.
 9: owners of warehouses at URIs.
+10: the log of the files of managed tables. Tables of earlier formats keep generations in folders.
 """
 
 from __future__ import annotations
@@ -37,10 +38,12 @@ from sharkpy.catalog.catalog_upgrades import (
     upgrade_format_6,
     upgrade_format_7,
     upgrade_format_8,
+    upgrade_format_9,
 )
+from sharkpy.catalog.file_log import FILE_LOG_TABLES
 from sharkpy.columnar.block_folders import locked_file
 
-FORMAT = 9
+FORMAT = 10
 _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     1: upgrade_format_1,
     2: upgrade_format_2,
@@ -50,6 +53,7 @@ _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     6: upgrade_format_6,
     7: upgrade_format_7,
     8: upgrade_format_8,
+    9: upgrade_format_9,
 }
 """Upgrades to the next format, by the format that they upgrade."""
 _EXCLUSIVE_SECONDS = 10.0
@@ -81,6 +85,7 @@ _SCHEMA = (
     "CREATE TABLE epoch_partition_ (query_id TEXT, epoch INTEGER, partition_id INTEGER, newest INTEGER,"
     " PRIMARY KEY (query_id, epoch, partition_id)) WITHOUT ROWID",
     "CREATE TABLE feed_ (stream_id TEXT PRIMARY KEY, table_id TEXT NOT NULL) WITHOUT ROWID",
+    *FILE_LOG_TABLES,
 )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.uri import Locations, is_outside
+from sharkpy.catalog.file_log import FILE_LOG_TABLES
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS database_ (name TEXT PRIMARY KEY, location TEXT NOT NULL, comment TEXT,"
@@ -129,6 +130,12 @@ def upgrade_format_8(connection: sqlite3.Connection, _: Locations) -> None:
     for a local folder.
     """
     connection.execute(OWNER_TABLE)
+
+
+def upgrade_format_9(connection: sqlite3.Connection, _: Locations) -> None:
+    """Upgrade a catalog to format 10, in the caller's transaction."""
+    for statement in FILE_LOG_TABLES:
+        connection.execute(statement)
 
 
 _log = logging.getLogger(__name__)

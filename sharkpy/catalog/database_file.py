@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,10 @@ class CatalogFile:
         self._depth = 0
         self._owner: int | None = None
         """The thread that runs a transaction."""
+        self._is_durable = False
+        """Whether transactions now wait for the disk."""
+        self.transaction_number = 0
+        """Number of the current or last transaction of this process."""
         self._read_only: ReadOnlyDatabase | None = None
         self.reserve = SpaceReserve(f"{path.removesuffix('.sqlite')}.reserve")
         self._checkpoints = Checkpoints(path)
@@ -137,11 +141,18 @@ class CatalogFile:
 
     def run(self, sql: str, *parameters: object) -> int:
         """Run a statement. Return the number of changed rows."""
+        return self._ran(sql, parameters).rowcount
+
+    def insert(self, sql: str, *parameters: object) -> int:
+        """Run an INSERT of one row. Return its number."""
+        return self._ran(sql, parameters).lastrowid or 0
+
+    def _ran(self, sql: str, parameters: Sequence[object]) -> sqlite3.Cursor:
         with self._lock, self._errors():
-            num_rows = self._connection.execute(sql, parameters).rowcount
+            cursor = self._connection.execute(sql, parameters)
             if not self._depth:
                 self._checkpoints.note_commit()
-            return num_rows
+            return cursor
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -167,15 +178,22 @@ class CatalogFile:
             source.backup(target)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Run the body as a transaction: roll it back if the body raises."""
+    def transaction(self, *, is_durable: bool = False) -> Iterator[None]:
+        """Run the body as a transaction: roll it back if the body raises.
+
+        `is_durable`: a loss of power after the transaction does not undo it, unless it is part of another one.
+        """
         with self._lock:
             if self._depth:
                 yield
                 return
             with self._errors():
+                if is_durable != self._is_durable and not self.is_read_only:
+                    self._connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
+                    self._is_durable = is_durable
                 self._connection.execute("BEGIN IMMEDIATE")
             self._depth += 1
+            self.transaction_number += 1
             self._owner = threading.get_ident()
             try:
                 yield

@@ -22,6 +22,7 @@ from sharkpy.base.errors import (
 from sharkpy.base.uri import STATE_FOLDER, Locations
 from sharkpy.base.wildcards import names_matching
 from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.file_log import FileLog
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.folder_readers import WANTED, FolderReaders
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction, Resources
@@ -102,6 +103,7 @@ class ReadableCatalog:
         self._global: dict[tuple[str, str], Table] = {}
         """Global temporary views, which all sessions share."""
         self.functions = FunctionCatalog(self._file, str(Path(self.state_dir, "functions")))
+        self.log = FileLog(self._file)
         self.streams = StreamStore(self._file)
         WANTED.add(self.streams)
         self.resources = Resources()

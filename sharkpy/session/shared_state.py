@@ -119,7 +119,7 @@ class SharedState:
             if self._file_tables is None:
                 from sharkpy.execution.tables.file_tables import FileTables
 
-                self._file_tables = FileTables()
+                self._file_tables = FileTables(self.catalog.log)
         return self._file_tables.find(word, place, given, gate, access)
 
     @property

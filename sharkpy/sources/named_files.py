@@ -36,6 +36,8 @@ Check = Callable[[str], object]
 """Raises NotAllowedError for a path that may not be read."""
 Access = Callable[[str], str]
 """Returns the id of the access to a remote location; NotAllowedError if the statement has none."""
+FilesIn = Callable[[str], Sequence[DataFile]]
+"""Lists the data files of a local folder."""
 _MOST_LEVELS = 32
 """Most levels of Hive partitions: links may lead folders into themselves, and the system follows forty of them."""
 _DIGITS = {INT: 9, BIGINT: 18}
@@ -60,12 +62,13 @@ class NamedFiles:
     partitions: tuple[tuple[str, str], ...] = ()
 
 
-def named_files(places: Sequence[str], check: Check, access: Access) -> NamedFiles:
+def named_files(places: Sequence[str], check: Check, access: Access, files_in: FilesIn = list_data_files) -> NamedFiles:
     """Files at some locations: a file, a folder, or a pattern with `*`, `?`, `[…]`, `{a,b}` and `**` (any folders).
 
-    SourceError 58P01 if a location has no files. All files have to be local, or all in the same store.
+    `files_in` lists a local folder that is named without a pattern. SourceError 58P01 if a location has no files. All
+    files have to be local, or all in the same store.
     """
-    return _distinct([_named(place, check, access) for place in places])
+    return _distinct([_named(place, check, access, files_in) for place in places])
 
 
 def _distinct(found: Sequence[NamedFiles]) -> NamedFiles:
@@ -81,13 +84,13 @@ def _distinct(found: Sequence[NamedFiles]) -> NamedFiles:
     return NamedFiles(root or "/", tuple(dict.fromkeys(file for one in found for file in one.files)))
 
 
-def _named(place: str, check: Check, access: Access) -> NamedFiles:
+def _named(place: str, check: Check, access: Access, files_in: FilesIn) -> NamedFiles:
     """Files at one location; each alternative in braces is a separate pattern."""
     if "{" in place and not (uri.scheme_of(place) in _WITHOUT_LISTS or _is_there(place, check, access)):
         alternatives = _without_braces(place)
         if len(alternatives) > 1:
-            return _of_alternatives(alternatives, place, check, access)
-    return _matched(place, check, access)
+            return _of_alternatives(alternatives, place, check, access, files_in)
+    return _matched(place, check, access, files_in)
 
 
 def _is_there(place: str, check: Check, access: Access) -> bool:
@@ -97,12 +100,14 @@ def _is_there(place: str, check: Check, access: Access) -> bool:
     return os.path.lexists(local_path(place))
 
 
-def _of_alternatives(patterns: Sequence[str], place: str, check: Check, access: Access) -> NamedFiles:
+def _of_alternatives(
+    patterns: Sequence[str], place: str, check: Check, access: Access, files_in: FilesIn
+) -> NamedFiles:
     """Files that match any of some patterns."""
     found = list[NamedFiles]()
     for pattern in patterns:
         try:
-            found.append(_matched(pattern, check, access))
+            found.append(_matched(pattern, check, access, files_in))
         except SourceError as error:
             if error.sqlstate != "58P01":
                 raise
@@ -123,7 +128,7 @@ def _without_braces(place: str) -> list[str]:
     return patterns
 
 
-def _matched(place: str, check: Check, access: Access) -> NamedFiles:
+def _matched(place: str, check: Check, access: Access, files_in: FilesIn) -> NamedFiles:
     if uri.is_remote(place):
         return _named_remote(place, access(place))
     path = local_path(place)
@@ -131,18 +136,18 @@ def _matched(place: str, check: Check, access: Access) -> NamedFiles:
         folder, pattern = local_parts(place)
         check(folder)
         if not os.path.lexists(path):
-            return _matching(local_path(folder), pattern, place, check)
-    return files_at(place, check, access)
+            return _matching(local_path(folder), pattern, place, check, files_in)
+    return files_at(place, check, access, files_in)
 
 
-def files_at(place: str, check: Check, access: Access) -> NamedFiles:
+def files_at(place: str, check: Check, access: Access, files_in: FilesIn = list_data_files) -> NamedFiles:
     """Files at a literal path: one file, or the files of a folder. SourceError 58P01 if it does not exist."""
     if uri.is_remote(place):
         return _remote_at(place, access(place))
     check(place)
     path = local_path(place)
     try:
-        return _at(path)
+        return _at(path, files_in)
     except OSError as error:
         raise io_error(error, path) from None
 
@@ -172,7 +177,7 @@ def partition_columns(files: Iterable[DataFile]) -> Schema:
     return Schema(tuple(Field(name, _common_type(values)) for name, values in found.items()))
 
 
-def _at(path: str) -> NamedFiles:
+def _at(path: str, files_in: FilesIn) -> NamedFiles:
     status = Path(path).stat()
     if stat.S_ISREG(status.st_mode):
         return NamedFiles(path, (DataFile(path, status.st_size, status.st_mtime_ns),))
@@ -180,8 +185,8 @@ def _at(path: str) -> NamedFiles:
         raise SourceError(f'"{path}" is a device or a pipe, not a file')
     partitions = tuple(_partitions(path, ()))
     if not partitions:
-        return NamedFiles(path, tuple(list_data_files(path)))
-    files = (file.in_partition(name) for name, folder in partitions for file in list_data_files(folder))
+        return NamedFiles(path, tuple(files_in(path)))
+    files = (file.in_partition(name) for name, folder in partitions for file in files_in(folder))
     return NamedFiles(path, tuple(files), partitions)
 
 
@@ -261,12 +266,12 @@ def _mixed_with_partitions(folder: str, other: str) -> SourceError:
     return SourceError(message, hint="name one of the two")
 
 
-def _matching(root: str, pattern: str, place: str, check: Check) -> NamedFiles:
+def _matching(root: str, pattern: str, place: str, check: Check, files_in: FilesIn) -> NamedFiles:
     seen, files = set[str](), list[DataFile]()
     for match in sorted(checked(local_matches(root, pattern))):
         try:
             _check_match(match, seen, check)
-            files += _at(match).files
+            files += _at(match, files_in).files
         except OSError as error:
             raise io_error(error, match) from None
     if not files:

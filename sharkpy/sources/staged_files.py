@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from sharkpy.sources.file_errors import io_error
-from sharkpy.sources.folders.generations import Generation
+from sharkpy.sources.folders.generations import Generation, fold_name
+from sharkpy.sources.folders.manifests import FILES
 from sharkpy.sources.layout import (
     DataFile,
     files_below,
@@ -91,17 +92,16 @@ def place(staging_dir: str, path: str, overwrite: bool) -> str | None:
     return target
 
 
-def link_files(path: str, newest: int | None, staging_dir: str) -> None:
-    """Link the visible files up to the generation `newest` into a staging folder, numbered in the order of their rows.
+def link_files(paths: Sequence[str], staging_dir: str) -> None:
+    """Link files into a staging folder, numbered in the order of their rows.
 
-    The folder's readers have to keep the files meanwhile.
+    The readers of their folder have to keep the files meanwhile.
     """
     try:
-        files = [file for _, files in visible_generations(path, newest) for file in files]
-        for number, file in enumerate(files):
-            Path(staging_dir, f"{number:07d}-{_first_name(file.path)}").hardlink_to(file.path)
+        for number, path in enumerate(paths):
+            Path(staging_dir, f"{number:07d}-{_first_name(path)}").hardlink_to(path)
     except OSError as error:
-        raise io_error(error, path) from None
+        raise io_error(error, staging_dir) from None
 
 
 def _first_name(path: str) -> str:
@@ -121,7 +121,7 @@ def place_fold(
     caller makes sure that no other writer places anything meanwhile.
     """
     first, last = folded[0][0].first, folded[-1][0].last
-    target = str(Path(path, f"delta_{first:07d}_{last:07d}"))
+    target = str(Path(path, fold_name(first, last)))
     now = [(one, files) for one, files in visible_generations(path, newest) if first <= one.first <= last]
     if now != [(one, list(files)) for one, files in folded] or os.path.lexists(target):
         return None
@@ -186,8 +186,8 @@ def _sync_many(paths: Sequence[str]) -> None:
 def remove_first_generations(path: str) -> None:
     """Remove the files of a CREATE TABLE AS from a new folder, and the folders that are empty then."""
     for folder, names, _ in os.walk(path):
-        if "base_0000001" in names:
-            _remove(Path(folder, "base_0000001"))
+        for name in {"base_0000001", FILES}.intersection(names):
+            _remove(Path(folder, name))
     remove_empty(path)
 
 
@@ -207,9 +207,9 @@ def remove_empty_one(folder: str) -> bool:
 
 
 def remove_beyond(path: str, newest: int) -> None:
-    """Remove the generations after `newest`, which no reader sees."""
+    """Remove the generations after `newest`, and files that were never logged. No reader sees them."""
     for name in names_in(path):
-        if Generation.of(name).last > newest:
+        if Generation.of(name).last > newest or name == FILES:
             _remove(Path(path, name))
 
 

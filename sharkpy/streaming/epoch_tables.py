@@ -83,7 +83,7 @@ def become_targets(tables: Iterable[Table], catalog: Catalog) -> None:
         check_target(table)
         catalog.require(table)
         if not table.is_partitioned and catalog.newest_generation(table) is None:
-            newest = table_folder(table.location or "", catalog.access_id).newest()
+            newest = table_folder(table.location or "", catalog).newest()
             catalog.streams.set_newest(table.table_id, newest)
 
 

@@ -297,7 +297,8 @@ def test_a_catalog_of_format_7_is_upgraded(tmp_path: Path) -> None:
     with closing(Catalog(tmp_path)) as catalog, catalog.transaction():
         catalog.streams.add_files("s", [StreamFile(0, "a", 1, 2, tag="t")])
     run(tmp_path, "ALTER TABLE stream_file_ DROP COLUMN tag")
-    run(tmp_path, "DROP TABLE owner_")
+    for table in ("owner_", "commit_", "folder_", "file_"):
+        run(tmp_path, f"DROP TABLE {table}")
     run(tmp_path, "PRAGMA user_version = 7")
     with closing(Catalog(tmp_path)) as catalog:
         assert catalog.streams.files("s", 0, 9) == [StreamFile(0, "a", 1, 2)]

@@ -12,12 +12,12 @@ import pytest
 import sharkpy
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.columnar.store import open_block
+from sharkpy.execution.tables.data_files import table_files
 from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.commands import Command, CreateTable, Insert
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Given
 from sharkpy.sources.formats import source
-from sharkpy.sources.layout import list_data_files
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema, from_arrow
 
@@ -70,7 +70,7 @@ class OpenSession:
     def file_rows(self, table: Table) -> list[tuple[Any, ...]]:
         """Rows of the table, read from its files."""
         reader, rows = source(table.storage.name), []
-        files = list_data_files(table.location or "")
+        files = table_files(table, self.catalog)
         for split in reader.splits(files, table.schema, table.storage.properties, 1 << 20):
             for batch in reader.read(split, table.schema, table.schema.names):
                 rows += list(zip(*(column.to_pylist() for column in batch.columns), strict=True))

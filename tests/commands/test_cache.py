@@ -184,10 +184,10 @@ def test_compaction(session: Any, root: Path) -> None:
     session.close()
 
 
-def test_compaction_loses_no_row_of_a_vanished_file(session: Any) -> None:
+def test_compaction_loses_no_row_of_a_vanished_file(session: Any, root: Path) -> None:
     session.conf.set("shark.compaction.min.blocks", "4")
     session.conf.set("shark.compaction.max.file.bytes", "0")
-    table = session.create("t", properties=MEMORY)
+    table = session.create("t", properties=MEMORY, kind=TableKind.EXTERNAL, location=str(root / "t"))
     for number in range(6):
         session.insert(table, [(number, "x")])
         session.table_cache.version(table)

@@ -10,6 +10,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError, TableChangedError
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.restrictions import Restrictions
 
 
@@ -57,10 +58,10 @@ def test_figures_hold_until_the_next_write(context: sharkpy.SharkContext) -> Non
     assert "numRows" not in facts(context, "DESCRIBE FORMATTED t")
 
 
-def test_a_file_put_there_by_hand_outdates_figures(context: sharkpy.SharkContext) -> None:
-    run(context, "CREATE TABLE t (a INT) STORED AS TEXTFILE", "INSERT INTO t VALUES (1)")
-    run(context, "ANALYZE TABLE t COMPUTE STATISTICS")
-    Path(context.catalog.table("default", "t").location or "", "more.txt").write_text("2\n3\n")
+def test_a_file_put_there_by_hand_outdates_figures(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    run(context, f"CREATE EXTERNAL TABLE t (a INT) STORED AS TEXTFILE LOCATION '{tmp_path}/t'")
+    run(context, "INSERT INTO t VALUES (1)", "ANALYZE TABLE t COMPUTE STATISTICS")
+    (tmp_path / "t/more.txt").write_text("2\n3\n")
     assert num_rows(context, "t") is None
 
 
@@ -264,11 +265,11 @@ def test_exchange_leaves_both_tables_as_they_were_where_it_fails(
     moves: list[str] = []
     real = partitions._move
 
-    def fail_at_second(folder: str, target: str) -> None:
+    def fail_at_second(folder: str, target: str, session: EngineSession) -> None:
         moves.append(target)
         if len(moves) == 2:
             raise BindError("no")
-        real(folder, target)
+        real(folder, target, session)
 
     monkeypatch.setattr(partitions, "_move", fail_at_second)
     with pytest.raises(SharkError, match="no"):

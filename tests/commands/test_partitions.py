@@ -16,7 +16,9 @@ from sharkpy.base.errors import BindError, SharkError
 from sharkpy.catalog.hive_partition import partition_name, partition_values
 from sharkpy.catalog.model import CachePolicy, PolicyKind
 from sharkpy.execution.tables.cached_table import partitions_to_cache
-from sharkpy.sources import layout, staged_files
+from sharkpy.sources import layout
+from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.logged_folder import LoggedFolder
 
 
 @pytest.fixture
@@ -44,9 +46,15 @@ def in_memory(context: sharkpy.SharkContext) -> list[str]:
 
 
 def make(context: sharkpy.SharkContext, properties: str = "", count: int = 3) -> None:
-    context.sql(f"CREATE TABLE t (a INT) PARTITIONED BY (d INT) {properties}").close()
+    kind = "EXTERNAL TABLE" if "LOCATION" in properties else "TABLE"
+    context.sql(f"CREATE {kind} t (a INT) PARTITIONED BY (d INT) {properties}").close()
     for number in range(1, count + 1):
         context.sql(f"INSERT INTO t PARTITION (d={number}) VALUES ({number})").close()
+
+
+def elsewhere(context: sharkpy.SharkContext) -> str:
+    """Location of a table whose folders are listed."""
+    return f"LOCATION '{context.catalog.warehouse_dir}/../elsewhere'"
 
 
 # Names
@@ -77,18 +85,18 @@ def test_a_failure_in_the_middle_changes_nothing(
 ) -> None:
     make(context)
     before = rows(context), partitions(context)
-    place = staged_files.place_generation
-    placed: list[int] = []
+    place = LoggedFolder.place_after
+    placed: list[Placed] = []
 
-    def failing(*args: Any) -> int:
+    def failing(*args: Any, **given: Any) -> Placed:
         if moment == "second folder" and placed:
             raise OSError("no more")
-        placed.append(place(*args))
+        placed.append(place(*args, **given))
         if moment == "commit" and len(placed) == 4:
             raise KeyboardInterrupt
         return placed[-1]
 
-    monkeypatch.setattr(staged_files, "place_generation", failing)
+    monkeypatch.setattr(LoggedFolder, "place_after", failing)
     verb = "OVERWRITE TABLE" if overwrite else "INTO"
     with pytest.raises((OSError, KeyboardInterrupt)):
         context.sql(f"INSERT {verb} t SELECT a + 10, d FROM t UNION ALL SELECT 99, 99")
@@ -96,17 +104,17 @@ def test_a_failure_in_the_middle_changes_nothing(
     assert placed
     assert (rows(context), partitions(context)) == before
     folder = Path(context.catalog.table("default", "t").location or "")
-    assert not [name for name in os.listdir(folder) if name.startswith(".staging")]
+    assert os.listdir(folder / "_files") == []
     context.sql("INSERT INTO t SELECT a + 10, d FROM t").close()
     assert rows(context) == [(1, 1), (2, 2), (3, 3), (11, 1), (12, 2), (13, 3)]
 
 
 def test_what_a_killed_writer_put_in_place_is_never_seen(context: sharkpy.SharkContext) -> None:
-    """A generation beyond the catalog's is left by a writer that was killed before its commit."""
+    """A writer that was killed before its commit has left files in their places."""
     make(context)
     root = Path(context.catalog.table("default", "t").location or "")
-    (file,) = (root / "d=3" / "delta_0000001").iterdir()
-    for left in ("d=1/delta_0000002", "d=1/base_0000003", "d=9/delta_0000001"):
+    (file,) = (root / "d=3" / "_files").glob("*/*")
+    for left in ("d=1/_files/x", "d=1/delta_0000003", "d=9/_files/x"):
         (root / left).mkdir(parents=True)
         (root / left / file.name).write_bytes(file.read_bytes())
     assert rows(context) == [(1, 1), (2, 2), (3, 3)]
@@ -118,7 +126,7 @@ def test_what_a_killed_writer_put_in_place_is_never_seen(context: sharkpy.SharkC
 
 
 def test_files_put_there_by_hand_count(context: sharkpy.SharkContext) -> None:
-    make(context)
+    make(context, elsewhere(context))
     root = Path(context.catalog.table("default", "t").location or "")
     (file,) = (root / "d=1" / "delta_0000001").iterdir()
     (root / "d=2" / "more.parquet").write_bytes(file.read_bytes())
@@ -239,13 +247,13 @@ def test_describe_shows_the_partition_columns_apart(context: sharkpy.SharkContex
 def test_pruned_partitions_are_not_looked_at(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
     make(context, count=5)
     looked_at: list[str] = []
-    listing = layout.list_partition_files
+    listing = LoggedFolder.partition_files
 
-    def listed(location: str, newest: int | None, name: str) -> list[layout.DataFile]:
+    def listed(folder: LoggedFolder, newest: int | None, name: str) -> list[layout.DataFile]:
         looked_at.append(name)
-        return listing(location, newest, name)
+        return listing(folder, newest, name)
 
-    monkeypatch.setattr(layout, "list_partition_files", listed)
+    monkeypatch.setattr(LoggedFolder, "partition_files", listed)
     assert rows(context, "SELECT a FROM t WHERE d BETWEEN 2 AND 3 AND a < 3") == [(2,)]
     assert set(looked_at) == {"d=2", "d=3"}
     (plan,) = (line for (line,) in rows(context, "EXPLAIN SELECT * FROM t WHERE d > 3") if "FileScan" in line)

@@ -47,7 +47,7 @@ def test_failed_insert_leaves_the_table(session: Any, query: Any, overwrite: boo
     with pytest.raises(ExecutionError, match="boom"):
         session.run(commands.Insert(table, rows, overwrite))
     assert session.file_rows(table) == [(1, "x")]
-    assert os.listdir(table.location) == ["delta_0000001"]
+    assert [len(os.listdir(folder)) for folder in (table.location, f"{table.location}/_files")] == [1, 1]
 
 
 def test_create_table_as_select(session: Any, query: Any) -> None:

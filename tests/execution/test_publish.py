@@ -91,8 +91,8 @@ def test_a_commit_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         target, begin = Target(catalog), catalog.transaction
 
         @contextmanager
-        def failing() -> Iterator[None]:
-            with begin():
+        def failing(**given: bool) -> Iterator[None]:
+            with begin(**given):
                 yield
                 raise OSError("no room")
 

@@ -20,12 +20,12 @@ from sharkpy.columnar.version import VersionStore
 from sharkpy.execution.tables.staged_blocks import FoldedBlocks
 from sharkpy.execution.tables.hidden_files import HiddenFiles
 from sharkpy.execution.tables.versions import TableVersions
-from sharkpy.sources import staged_files
+from sharkpy.sources.folders.logged_folder import LoggedFolder
 
 warehouse, step = sys.argv[1:]
 steps = {
     "made": (FoldedBlocks, "make"),
-    "placed": (staged_files, "place_fold"),
+    "placed": (LoggedFolder, "place_fold"),
     "listed": (VersionStore, "publish"),
     "swapped": (TableVersions, "publish_read"),
     "published": (FoldedBlocks, "publish"),

@@ -36,9 +36,10 @@ with sharkpy.connect(warehouse=warehouse) as context:
 """
 STAGED = "sharkpy.execution.queries.write_query:run_to_sink"
 SYNCED = "sharkpy.sources.staged_files:sync_staged"
-PLACED = "sharkpy.sources.staged_files:place"
-PLACED_PART = "sharkpy.sources.staged_files:place_generation"
-PUBLISHED = "sharkpy.sources.staged_files:publish"
+PLACED = "sharkpy.sources.folders.logged_folder:LoggedFolder.place"
+PLACED_PART = "sharkpy.sources.folders.logged_folder:LoggedFolder.place_after"
+PUBLISHED = "sharkpy.sources.folders.logged_folder:LoggedFolder.publish"
+COMMITTED = "sharkpy.execution.tables.hidden_files:HiddenFiles.note"
 OVERWRITE = "INSERT OVERWRITE TABLE {} SELECT id, -1 FROM base"
 PARTS = "INSERT OVERWRITE TABLE {} SELECT id, -1, id % 6 FROM base"
 MERGE = "MERGE INTO {} AS t USING base AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = -1"
@@ -48,7 +49,8 @@ DIRECTORY = "INSERT OVERWRITE DIRECTORY '{folder}/warehouse/out' SELECT id FROM 
 CASES = {
     "overwrite, staged": (STAGED, 1, OVERWRITE.format("plain"), False),
     "overwrite, synced": (SYNCED, 1, OVERWRITE.format("cached"), False),
-    "overwrite, placed": (PLACED, 1, OVERWRITE.format("cached"), True),
+    "overwrite, placed": (PLACED, 1, OVERWRITE.format("cached"), False),
+    "overwrite, committed": (COMMITTED, 1, OVERWRITE.format("cached"), True),
     "insert, staged": (STAGED, 1, "INSERT INTO parts SELECT id, -1, id FROM base", False),
     "parts, some placed": (PLACED_PART, 4, PARTS.format("parts"), False),
     "parts, all placed": (PLACED_PART, 6, PARTS.format("cached_parts"), False),

@@ -106,10 +106,10 @@ def test_a_table_is_dropped_before_its_rows_are_staged(tmp_path: Path, monkeypat
     with context_of(tmp_path, "plain") as context:
         transaction = type(context.catalog).transaction
 
-        def dropping(self: Any) -> Any:
+        def dropping(self: Any, **given: bool) -> Any:
             monkeypatch.undo()
             context.new_session().sql("DROP TABLE one")
-            return transaction(self)
+            return transaction(self, **given)
 
         monkeypatch.setattr(type(context.catalog), "transaction", dropping)
         with pytest.raises(TableNotFoundError, match="Table not found one"):

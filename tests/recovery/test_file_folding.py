@@ -24,9 +24,11 @@ from sharkpy.execution.tables.cached_table import CacheEntry
 from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.plan.commands import AnalyzeTable
 from sharkpy.sources import layout, staged_files
-from sharkpy.sources.folders.generations import is_folded
-from sharkpy.sources.layout import DataFile, list_data_files
+from sharkpy.sources.folders.generations import Placed, is_folded
+from sharkpy.sources.folders.logged_folder import LoggedFolder
+from sharkpy.sources.layout import DataFile
 from sharkpy.sources.source import Split
+from tests.files import files_of
 from tests.rows import rows
 
 MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
@@ -70,7 +72,7 @@ def test_many_appends_leave_few_files(tmp_path: Path, stored: str) -> None:
         assert rows(context, "SELECT * FROM t") == expected
         table, version = table_of(context), version_of(context)
         location = table.location or ""
-        assert len(list_data_files(location)) < 8
+        assert len(files_of(context)) < 8
         assert sum(map(len, version.origins)) < 8
         assert len(list(Path(location).iterdir())) < 8
         assert rows(context, "SELECT count(DISTINCT INPUT__FILE__NAME), count(*) FROM t")[0][1] == 30
@@ -96,7 +98,7 @@ def test_files_of_a_table_on_the_disk_alone(context: sharkpy.SharkContext, store
     append(context, range(30))
     assert rows(context, "SELECT * FROM t") == [(number, f"x{number}") for number in range(30)]
     location = table_of(context).location or ""
-    assert len(list_data_files(location)) < 8
+    assert len(files_of(context)) < 8
     assert len(list(Path(location).iterdir())) < 8
     context.sql("INSERT OVERWRITE TABLE t VALUES (0, 'x0')").close()
     append(context, range(1, 9))
@@ -156,9 +158,10 @@ def test_blocks_that_may_never_be_merged_are_kept_on_the_disk(
 
 
 def test_an_insert_does_not_look_at_the_files_of_the_others(
-    context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch
+    context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    context.sql(f"CREATE TABLE t (a INT, s STRING) STORED AS TEXTFILE {MEMORY}").close()
+    place = f"LOCATION '{tmp_path}/t'"
+    context.sql(f"CREATE EXTERNAL TABLE t (a INT, s STRING) STORED AS TEXTFILE {place} {MEMORY}").close()
     append(context, range(3))
     location, listed = table_of(context).location or "", list[str]()
     files = layout.list_data_files
@@ -198,7 +201,7 @@ def test_files_of_a_table_that_nobody_has_read_yet_are_folded(context: sharkpy.S
         context.sql(f"INSERT INTO t VALUES ({number}, 'x{number}')").close()
     context.table_cache.settle()
     assert not context.table_cache.is_loaded(table_of(context))
-    assert len(list_data_files(table_of(context).location or "")) < 8
+    assert len(files_of(context)) < 8
     assert rows(context, "SELECT count(*), sum(a) FROM t") == [(30, 435)]
 
 
@@ -211,7 +214,7 @@ def test_a_statement_goes_on_beside_a_fold(context: sharkpy.SharkContext) -> Non
     context.sql("SET shark.compaction=true").close()
     context.table_cache.fold_later(table_of(context), [""])
     context.table_cache.settle()
-    assert len(list_data_files(table_of(context).location or "")) == 1
+    assert len(files_of(context)) == 1
     with context.catalog.transaction():
         before.place()
     append(context, range(5, 6))
@@ -245,9 +248,9 @@ def test_a_full_disk_behind_a_fold_takes_no_rows(
     """The folded file counts, and the table's version still has the blocks of the files before."""
     context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
     append(context, range(3))
-    place, publish, is_full = staged_files.place_fold, versions.publish_durably, threading.Event()
+    place, publish, is_full = LoggedFolder.place_fold, versions.publish_durably, threading.Event()
 
-    def placed(*arguments: Any) -> str | None:
+    def placed(*arguments: Any) -> Placed | None:
         is_full.set()
         return place(*arguments)
 
@@ -256,11 +259,11 @@ def test_a_full_disk_behind_a_fold_takes_no_rows(
             raise ResourceError("no space left", sqlstate="53100")
         return publish(*arguments)
 
-    monkeypatch.setattr(staged_files, "place_fold", placed)
+    monkeypatch.setattr(LoggedFolder, "place_fold", placed)
     monkeypatch.setattr(versions, "publish_durably", published)
     append(context, range(3, 4))
     assert is_full.is_set()
-    assert len(list_data_files(table_of(context).location or "")) == 1
+    assert len(files_of(context)) == 1
     assert rows(context, "SELECT count(*), sum(a) FROM t") == [(4, 6)]
     monkeypatch.undo()
     append(context, range(4, 5))
@@ -272,9 +275,9 @@ def test_a_reader_keeps_its_files(context: sharkpy.SharkContext) -> None:
     append(context, range(3))
     location = Path(table_of(context).location or "")
     reading = context.catalog.readers.enter(str(location))
-    old = [file.path for file in list_data_files(str(location))]
+    old = [file.path for file in files_of(context)]
     append(context, range(3, 4))
-    assert len(list_data_files(str(location))) == 1
+    assert len(files_of(context)) == 1
     assert all(Path(path).exists() for path in old)
     with context.catalog.readers.reading(str(location)):
         context.catalog.readers.leave(reading)
@@ -295,14 +298,13 @@ def test_partitions(context: sharkpy.SharkContext) -> None:
     assert rows(context, "SELECT k, count(*), sum(a) FROM t GROUP BY k ORDER BY k") == [("p0", 2, 3), ("p1", 10, 100)]
 
 
-def test_other_files_stay(context: sharkpy.SharkContext) -> None:
+def test_other_files_stay(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     """Files that a user has put there, and files of an overwrite, are not deltas."""
-    context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
-    location = Path(table_of(context).location or "")
-    location.mkdir(exist_ok=True)
-    (location / "by_hand").write_text("100\x01y\n")
+    place = f"LOCATION '{tmp_path}/t'"
+    context.sql(f"CREATE EXTERNAL TABLE t (a INT, s STRING) {place} {MEMORY}").close()
+    (tmp_path / "t/by_hand").write_text("100\x01y\n")
     append(context, range(10))
-    assert (location / "by_hand").exists()
+    assert (tmp_path / "t/by_hand").exists()
     assert rows(context, "SELECT count(*), sum(a) FROM t") == [(11, 145)]
     context.sql("INSERT OVERWRITE TABLE t VALUES (1, 'x')").close()
     append(context, range(10))
@@ -314,7 +316,7 @@ def test_other_files_stay(context: sharkpy.SharkContext) -> None:
 def test_tables_that_keep_their_files(context: sharkpy.SharkContext, stored: str) -> None:
     context.sql(f"CREATE TABLE t (a INT, s STRING) {stored} {MEMORY}").close()
     append(context, range(10))
-    assert len(list_data_files(table_of(context).location or "")) == 10
+    assert len(files_of(context)) == 10
     assert rows(context, "SELECT count(*), sum(a) FROM t") == [(10, 45)]
 
 
@@ -325,7 +327,7 @@ def test_statistics_hold(context: sharkpy.SharkContext) -> None:
     context.sql("ANALYZE TABLE t COMPUTE STATISTICS").close()
     context.table_cache.settle()
     context.table_cache.compact(table_of(context))
-    assert len(list_data_files(table_of(context).location or "")) == 1
+    assert len(files_of(context)) == 1
     described = context.sql("DESCRIBE FORMATTED t").fetchall()
     assert ["numRows", "4"] in [[str(text).strip() for text in row[1:]] for row in described]
 
@@ -345,7 +347,7 @@ def test_statistics_of_files_that_are_folded_meanwhile(
 
     monkeypatch.setattr(table_statistics, "_rows", folded)
     context.sql("ANALYZE TABLE t COMPUTE STATISTICS").close()
-    assert len(list_data_files(table_of(context).location or "")) == 1
+    assert len(files_of(context)) == 1
     described = context.sql("DESCRIBE FORMATTED t").fetchall()
     assert ["numRows", "4"] in [[str(text).strip() for text in row[1:]] for row in described]
 
@@ -358,7 +360,7 @@ def test_a_table_made_of_folded_files_is_made_again(context: sharkpy.SharkContex
     context.sql("CREATE TABLE only TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY') AS SELECT a + 1 AS b FROM t").close()
     context.sql("SET shark.compaction=true").close()
     context.table_cache.compact(table_of(context))
-    assert len(list_data_files(table_of(context).location or "")) == 1
+    assert len(files_of(context)) == 1
     version = context.table_cache.version(table_of(context, "only"))
     assert version is not None
     for block in version.blocks:

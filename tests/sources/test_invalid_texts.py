@@ -131,7 +131,8 @@ def test_avro(context: sharkpy.SharkContext, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["rcfile", "sequencefile", "textfile"])
 def test_rows_of_hadoop_files(context: sharkpy.SharkContext, tmp_path: Path, name: str) -> None:
-    context.sql(f"CREATE TABLE {name}_texts (s STRING, a ARRAY<STRING>) STORED AS {name}")
+    place = f"LOCATION '{tmp_path}/texts'"
+    context.sql(f"CREATE EXTERNAL TABLE {name}_texts (s STRING, a ARRAY<STRING>) STORED AS {name} {place}")
     context.sql(f"INSERT INTO {name}_texts VALUES ('cafXQZ', array('cafXQZ'))")
     (place,) = context.sql(f"SELECT input__file__name FROM {name}_texts").fetchall()[0]
     path = Path(place.removeprefix("file:").removeprefix("//"))

@@ -75,7 +75,7 @@ def test_a_folder_that_is_not_there(folder: TableFolder) -> None:
     assert folder.newest() == 0
     assert folder.hidden() == frozenset()
     assert folder.partition_files(1, "p=1") == []
-    assert folder.deltas([1]) is None
+    assert folder.deltas(0, 1) is None
     assert not folder.remove_if_empty()
     folder.remove_abandoned()
     folder.remove_hidden()
@@ -93,12 +93,12 @@ def test_writes_add_and_overwrite(folder: TableFolder) -> None:
     assert (first.number, second.number, folder.newest()) == (1, 2, 2)
     assert texts(folder, folder.files()) == ["a", "b"]
     assert texts(folder, folder.files_of(second)) == ["b"]
-    assert texts(folder, folder.deltas([1, 2])) == ["a", "b"]
+    assert texts(folder, folder.deltas(0, 2)) == ["a", "b"]
     third = folder.publish(staged(folder, "c"), overwrite=True)
     assert third is not None
     assert third.number == 3
     assert texts(folder, folder.files()) == ["c"]
-    assert folder.deltas([1]) is None
+    assert folder.deltas(0, 1) is None
     assert folder.place(staged(folder, ""), overwrite=False) is None
     assert folder.publish(staged(folder, ""), overwrite=False) is None
     assert add(folder, "", overwrite=True).number == 4
@@ -146,9 +146,9 @@ def test_folds_take_the_place_of_generations(folder: TableFolder) -> None:
     assert placed is not None
     assert (placed.number, texts(folder, folder.files_of(placed))) == (3, ["bc"])
     assert texts(folder, folder.files()) == ["a", "bc"]
-    assert texts(folder, folder.deltas([2, 3])) == ["b", "c"]
+    assert texts(folder, folder.deltas(1, 3)) == ["b", "c"]
     folder.remove_hidden()
-    assert folder.deltas([2]) is None
+    assert folder.deltas(1, 2) is None
     late = staged(folder, "ab")
     assert folder.place_fold(late, known[:2], None) is None
     folder.discard_staging(late)

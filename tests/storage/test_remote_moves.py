@@ -14,6 +14,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
 from sharkpy.base.errors import BindError, CancelledError, SharkError, SourceError, UnsupportedError
+from tests.files import files_of
 from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.files_server import FilesServer
@@ -201,7 +202,8 @@ def test_load_by_http(session: sharkpy.SharkContext, table: str, tmp_path: Path)
 def _left(session: sharkpy.SharkContext, table: str) -> list[str]:
     """Files that a failed statement has left in a table's folder."""
     folder = Path(session.catalog.table("default", table).location or "")
-    return [one.name for one in folder.iterdir() if one.name.startswith((".", "_"))]
+    named = {file.path for file in files_of(session, table)}
+    return [str(one) for one in folder.rglob("*") if one.is_file() and str(one) not in named]
 
 
 @pytest.fixture

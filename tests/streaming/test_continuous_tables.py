@@ -305,7 +305,7 @@ def test_what_is_placed_and_not_committed_is_not_seen(
 
     def hook(step: str) -> None:
         if step == kill_points.PLACED:
-            seen.append(list(Path(context.catalog.table("default", "t").location or "").glob("delta_*")))
+            seen.append(list(Path(context.catalog.table("default", "t").location or "").glob("_files/*/*")))
             with sharkpy.connect("local[2]", context.catalog.warehouse_dir) as other:
                 seen.append(numbers(other))
 

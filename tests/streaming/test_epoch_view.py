@@ -85,10 +85,10 @@ def statements(context: sharkpy.SharkContext) -> Iterator[list[str]]:
 @pytest.mark.parametrize(
     ("query", "clauses", "most"),
     [
-        ("SELECT n FROM numbers", NOW, 18),
-        ("SELECT n FROM numbers", f"{MEMORY} {NOW}", 19),
-        (COUNTED, f"{NOW} WITH UNBOUNDED STATE", 21),
-        (JOINED, NOW, 24),
+        ("SELECT n FROM numbers", NOW, 24),
+        ("SELECT n FROM numbers", f"{MEMORY} {NOW}", 25),
+        (COUNTED, f"{NOW} WITH UNBOUNDED STATE", 27),
+        (JOINED, NOW, 31),
     ],
 )
 def test_an_epoch_asks_little(context: sharkpy.SharkContext, folder: Path, query: str, clauses: str, most: int) -> None:

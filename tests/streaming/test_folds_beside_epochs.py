@@ -13,11 +13,11 @@ from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables import file_folding
-from sharkpy.sources import layout
 from sharkpy.sources.fold_files import fold_files
 from sharkpy.streaming import state_folding
 from sharkpy.streaming.state_folding import BoundFoldCache, fold_state
 from sharkpy.values.types import Schema
+from tests.files import generations_of
 from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import make_stream, numbers, put_numbers
@@ -51,7 +51,7 @@ def test_an_epoch_ends_while_files_are_folded(
                 break
         context.table_cache.settle()
         table = context.catalog.table("default", "t")
-        found = layout.visible_generations(table.location or "", context.catalog.newest_generation(table))
+        found = generations_of(context, table)
         assert any(one.first < one.last for one, _ in found)
         assert numbers(context)[-1] == 100
 

@@ -20,10 +20,12 @@ from sharkpy.execution.tables.block_loading import LoadedBlock
 from sharkpy.execution.tables.file_folding import bounds_of_blocks
 from sharkpy.execution.tables.staged_blocks import FoldedBlocks
 from sharkpy.execution.tables.versions import TableVersions
-from sharkpy.sources import layout, staged_files
+from sharkpy.sources import layout
 from sharkpy.sources.folders.generations import is_folded
+from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.layout import DataFile, Generation
 from sharkpy.sources.source import ReadMetrics
+from tests.files import files_of, generations_of
 from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import make_stream, put, put_numbers
@@ -80,8 +82,7 @@ def version_of(context: sharkpy.SharkContext) -> TableVersion:
 def folds(context: sharkpy.SharkContext) -> set[str]:
     """Names of the folds that count."""
     state = state_of(context)
-    found = layout.visible_generations(state.location or "", context.catalog.newest_generation(state))
-    return {one.name for one, _ in found if one.first < one.last}
+    return {one.name for one, _ in generations_of(context, state) if one.first < one.last}
 
 
 def counts(num_epochs: int) -> list[tuple[object, ...]]:
@@ -126,12 +127,14 @@ def test_no_reader_looks_for_what_a_fold_has_left(tmp_path: Path, folder: Path, 
             assert rows(context, BY_KEY) == counts(number + 1)
             assert looked == []
         assert folds(context)
-        sources = {Path(one.path).parent.name for origins in version_of(context).origins for one in origins}
+        sources = {
+            Path(one.path).parent.name.partition("-")[0] for origins in version_of(context).origins for one in origins
+        }
         assert folds(context) <= sources
         state = state_of(context)
-        entry, newest = context.table_cache.versions.find(state), context.catalog.newest_generation(state)
+        entry = context.table_cache.versions.find(state)
         assert entry is not None
-        assert entry.files == tuple(layout.list_data_files(state.location or "", lambda: newest))
+        assert entry.files == tuple(files_of(context, state))
 
 
 def test_other_blocks_stay_as_they_are(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +241,9 @@ def test_without_room_for_blocks_readers_load_them(
             epoch(context, folder, number)
             assert rows(context, BY_KEY) == counts(number + 1)
         assert folds(context)
-        sources = {Path(one.path).parent.name for origins in version_of(context).origins for one in origins}
+        sources = {
+            Path(one.path).parent.name.partition("-")[0] for origins in version_of(context).origins for one in origins
+        }
         assert folds(context) <= sources
 
 
@@ -253,7 +258,7 @@ def test_a_fold_that_comes_too_late_leaves_no_blocks(
         def make_late(self: FoldedBlocks) -> None:
             made(self)
             late.extend(self._made or [])
-            monkeypatch.setattr(staged_files, "place_fold", lambda *_: None)
+            monkeypatch.setattr(LoggedFolder, "place_fold", lambda *_: None)
 
         monkeypatch.setattr(FoldedBlocks, "make", make_late)
         make(context, folder)
@@ -277,7 +282,7 @@ def test_folded_blocks_are_there_after_a_restart(tmp_path: Path, folder: Path, l
         kept = {
             block.durable_path
             for block, origins in zip(version.blocks, version.origins, strict=True)
-            if Path(origins[0].path).parent.name in folded
+            if Path(origins[0].path).parent.name.partition("-")[0] in folded
         }
         assert len(kept) == len(folded) > 0
     with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
@@ -331,9 +336,8 @@ def test_a_run_takes_blocks_whole() -> None:
 
 def parts_of_folds(context: sharkpy.SharkContext) -> list[set[int]]:
     """Parts of the state that have rows in each file of a fold."""
-    location = Path(state_of(context).location or "")
-    files = [path for name in sorted(folds(context)) for path in sorted((location / name).iterdir())]
-    return [set(pq.read_table(path)["part"].to_pylist()) for path in files]
+    found = [files for one, files in generations_of(context, state_of(context)) if one.first < one.last]
+    return [set(pq.read_table(file.path)["part"].to_pylist()) for files in found for file in files]
 
 
 def test_each_part_of_a_state_is_folded_for_itself(tmp_path: Path, folder: Path) -> None:

@@ -69,7 +69,7 @@ def test_each_kept_epoch_has_its_rows_and_partitions(context: sharkpy.SharkConte
     with pytest.raises(BindError, match=rf"epoch {last - KEPT} of default\.t is not available"):
         content(context, at(last - KEPT))
     location = Path(context.catalog.table("default", "t").location or "")
-    assert any(path.name.count("_") == 2 for path in location.glob("s=a/*")), "nothing was put together"
+    assert any(path.name.count("_") == 2 for path in location.glob("s=a/_files/*")), "nothing was put together"
 
 
 def test_at_a_moment(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -194,8 +194,8 @@ def test_a_rollback_never_counts_on_rows_that_are_gone(
     found = list[tuple[int, Position]]()
 
     @contextmanager
-    def ended(self: Catalog) -> Iterator[None]:
-        with transaction(self):
+    def ended(self: Catalog, **given: bool) -> Iterator[None]:
+        with transaction(self, **given):
             yield
         known = context.catalog.streams.files(stream.table_id, 0, 10)
         found.append((len(known), context.streams.readers.of(stream).first()))

@@ -9,6 +9,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, UnsupportedError
+from tests.files import files_of
 from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, until_numbers
@@ -113,12 +114,11 @@ def test_files_of_kept_epochs_are_not_put_together(context: sharkpy.SharkContext
 def test_names_of_files_do_not_grow(context: sharkpy.SharkContext, folder: Path, clauses: str) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {clauses} {NOW} AS SELECT n, 'x' AS s FROM numbers")
     write_epochs(context, folder, range(1, 3))
-    location = Path(context.catalog.table("default", "t").location or "")
     lengths = []
     for number in range(3, 8):
         write_epochs(context, folder, range(number, number + 1))
         context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 2")
-        lengths.append(sorted(len(path.name) for path in location.rglob("*base_*/*")))
+        lengths.append(sorted(len(Path(file.path).name) for file in files_of(context)))
     assert lengths[0] == lengths[-1] != []
     assert numbers(context) == [1, 2]
 

@@ -170,8 +170,8 @@ def failing(where: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
                 fail()
 
     @contextmanager
-    def committed(self: Catalog) -> Iterator[None]:
-        with transaction(self):
+    def committed(self: Catalog, **given: bool) -> Iterator[None]:
+        with transaction(self, **given):
             yield
             if is_placed:
                 fail()

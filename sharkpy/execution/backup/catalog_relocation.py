@@ -28,7 +28,7 @@ def relocate_catalog(path: str, saved: SavedTables, folder: str) -> None:
     store = SqliteTables(file, folder)
     try:
         with file.transaction():
-            for name in ("garbage", "place_", "owner_"):
+            for name in ("garbage", "place_", "owner_", "folder_", "file_"):
                 file.run(f"DELETE FROM {name}")
             for name in store.database_names():
                 database = store.find_database(name)

@@ -22,8 +22,9 @@ from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.execution.backup.file_copies import local_file
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.sources.folders.generations import Generation
+from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.manifests import write_of
-from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.folders.table_folder import TableFolder, table_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.named_files import Access
 from sharkpy.sources.parallel_requests import parallel_map
@@ -94,7 +95,8 @@ class SavedTables:
             self._far.append([RemoteTableFolder(location, place, catalog.newest_generation(table), table.owns_data)])
         elif not table.is_partitioned:
             home = location if uri.is_remote(location) else local_path(location)
-            self._add_files(home, place, _data_files(table, catalog))
+            if not self._is_added(table_folder(location, catalog), place, catalog.newest_generation(table)):
+                self._add_files(home, place, _data_files(table, catalog))
             self._add_wanted(table, place, catalog)
         elif table.owns_data:
             self.folders.append(place)
@@ -110,8 +112,9 @@ class SavedTables:
                 if one.location is not None:
                     self._leave_out(table, folder)
             elif not uri.is_remote(folder):
-                files = table_folder(folder).partition_files(one.newest, one.name)
-                self._add_files(local_path(folder), place, files)
+                home = table_folder(folder, catalog)
+                if not self._is_added(home, place, one.newest):
+                    self._add_files(local_path(folder), place, home.partition_files(one.newest, one.name))
             else:
                 far = RemoteTableFolder(folder, place, one.newest, table.owns_data)
                 if one.location is None:
@@ -136,6 +139,20 @@ class SavedTables:
 
     def _leave_out(self, table: Table, folder: str) -> None:
         self.left_out.append(f"files of table {table.qualified_name}: {uri.redacted(folder)}")
+
+    def _is_added(self, folder: TableFolder, place: str, newest: int | None) -> bool:
+        """Add the files of a logged folder, one folder for each commit: the copied catalog has no log.
+
+        Return False for other folders.
+        """
+        if not isinstance(folder, LoggedFolder):
+            return False
+        self.folders.append(place)
+        for generation, files in folder.visible(newest):
+            for number, file in enumerate(files):
+                name = f"{generation.name}/{number:07d}-{uri.name_of(file.path)}"
+                self.files[joined_place(place, name)] = file
+        return True
 
     def _add_files(self, folder: str, place: str, files: Iterable[DataFile]) -> None:
         found = list(files)
@@ -200,7 +217,7 @@ def with_newest_generations(folders: Sequence[RemoteTableFolder], access: Access
     def noted(one: RemoteTableFolder) -> RemoteTableFolder:
         if one.newest is not None:
             return one
-        return replace(one, newest=_unless_missing(one, lambda: table_folder(one.location, access).newest(), 0))
+        return replace(one, newest=_unless_missing(one, lambda: table_folder(one.location, access=access).newest(), 0))
 
     return parallel_map(noted, folders)
 
@@ -228,7 +245,7 @@ def _files_of(folders: Sequence[RemoteTableFolder], access: Access) -> dict[str,
 
 
 def _visible(one: RemoteTableFolder, access: Access) -> Visible:
-    folder = table_folder(one.location, access)
+    folder = table_folder(one.location, access=access)
     if visible := folder.visible(one.newest):
         return visible
     # The location may name a single file.

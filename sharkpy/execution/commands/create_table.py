@@ -46,6 +46,7 @@ from sharkpy.plan.commands import CreateTable
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.table_folder import TableFolder
 from sharkpy.sources.named_files import files_at
 from sharkpy.sources.remote_files import has_files
 from sharkpy.sources.undeclared_columns import columns_of_files
@@ -266,16 +267,17 @@ def _create_from_query(
     folder = folder_at(location, session)
     was_there = folder.exists()
     staging = new_staging(location, session, is_new=not was_there)
-    published: list[Placed] = []
+    published: list[tuple[TableFolder, Placed]] = []
 
     def put_in_place() -> None:
         if table.is_plain:
             publish([TableFiles(table, location, staging, True, session)], session.catalog)
             return
         # An empty folder has nothing to hide, so no request separates the commit from the steps that can be undone.
-        place = folder.place if uri.is_remote(location) else folder.publish
+        target = folder_at(location, session)
+        place = target.place if uri.is_remote(location) else target.publish
         if (placed := place(staging, overwrite=True)) is not None:
-            published.append(placed)
+            published.append((target, placed))
 
     try:
         buckets = bucketing(table.buckets, table.schema)
@@ -288,8 +290,8 @@ def _create_from_query(
         )
     except BaseException:
         discard_staging(staging, session)
-        for placed in published:
-            take_back(placed, session)
+        for target, placed in published:
+            take_back(placed, session, target)
         if not was_there:
             folder.remove_if_empty()
         raise

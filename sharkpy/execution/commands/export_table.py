@@ -92,7 +92,7 @@ def _copies(table: Table, chosen: Sequence[HivePartition], session: EngineSessio
     if not table.is_partitioned:
         yield from _named(table_files(table, session.catalog), DATA)
     for one in chosen:
-        yield from _named(partition_files(table, [one], session.catalog.access_id), one.name)
+        yield from _named(partition_files(table, [one], session.catalog), one.name)
 
 
 def _chosen(command: ExportTable, session: EngineSession) -> list[HivePartition]:

@@ -159,7 +159,8 @@ def _insert_all(
             if bad_rows is not None:
                 stage_bad_rows(bad_rows, statement, session, snapshot, writes)
         snapshot.release()
-        publish([*writes, *also], session.catalog)
+        # An epoch that a loss of power undoes runs again.
+        publish([*writes, *also], session.catalog, is_durable=not also)
 
 
 def stage_uncounted(

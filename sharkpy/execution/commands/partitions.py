@@ -130,7 +130,7 @@ def rename_partition(command: RenamePartition, session: EngineSession) -> Comman
             changes.alter(old, dataclasses.replace(old, name=name, location=None if moves else folder))
             if moves:
                 session.catalog.clear_garbage(target)
-                _move(folder, target)
+                _move(folder, target, session)
     session.catalog.collect_garbage()
     load_new_blocks(table, session)
     return NOTHING
@@ -147,7 +147,13 @@ def _is_moved(one: HivePartition, table: Table) -> bool:
     return one.location is None and table.kind is not TableKind.EXTERNAL
 
 
-def _move(folder: str, target: str) -> None:
+def _move(folder: str, target: str, session: EngineSession) -> None:
+    """Move a folder inside a transaction, which the log of files joins."""
+    _rename(folder, target)
+    session.catalog.log.move(local_path(folder), local_path(target))
+
+
+def _rename(folder: str, target: str) -> None:
     old, new = Path(local_path(folder)), Path(local_path(target))
     try:
         new.parent.mkdir(parents=True, exist_ok=True)
@@ -180,7 +186,7 @@ def exchange_partition(command: ExchangePartition, session: EngineSession) -> Co
                     _exchange(one, there, here, copies.get(one.name), session, moved)
         except BaseException:
             for folder, target in moved:
-                _move(target, folder)
+                _rename(target, folder)
             raise
     session.catalog.collect_garbage()
     for changed in (source, table):
@@ -211,7 +217,7 @@ def _exchange(
     here.add(one.name, one.location, one.newest, storage, one.columns)
     if one.location is None:
         session.catalog.clear_garbage(target)
-        _move(folder, target)
+        _move(folder, target, session)
         moved.append((folder, target))
 
 
@@ -298,7 +304,7 @@ def _staged(one: HivePartition, source: Table, table: Table, target: str, sessio
         if other.is_plain:
             check_local(target if uri.is_remote(target) else one.folder(source))
     with session.catalog.readers.reading(source.location or ""):
-        files = partition_files(source, [one], session.catalog.access_id)
+        files = partition_files(source, [one], session.catalog)
         copy = PartitionCopy(one, table, target, new_staging(table.location or "", session), session)
         try:
             access_id = session.catalog.access_id(target) if uri.is_remote(target) else ""

@@ -68,7 +68,7 @@ def _of_partitions(command: AnalyzeTable, session: EngineSession) -> dict[str, T
     partitions = matching_spec(table, session.catalog.partitions(table), given)
     if given and not partitions:
         raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in given))
-    files = files_by_partition(table, partitions, session.catalog.access_id)
+    files = files_by_partition(table, partitions, session.catalog)
     rows = _rows_by_partition(table, _rows(command, session), partitions)
     empty: Row = (0, *(None for _ in command.columns for _ in FIGURES))
     found: dict[str, TableStatistics] = {}
@@ -137,7 +137,7 @@ def update_statistics(command: UpdateStatistics, session: EngineSession) -> Comm
         partitions = matching_spec(table, catalog.partitions(table), command.partition)
         if not partitions:
             raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in command.partition))
-        files = files_by_partition(table, partitions, session.catalog.access_id)
+        files = files_by_partition(table, partitions, session.catalog)
         for one in partitions:
             base = _base(known.get(one.name), files[one.name], partition_mark(one))
             found[one.name] = _updated(base, command.column, figures)

@@ -135,11 +135,11 @@ def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
     for folder in (source, target):
         session.restrictions.gate.check_folder(folder)
     moved = dataclasses.replace(renamed, location=target)
-    catalog.alter_table(moved, was=table, publish=lambda: _move_folder(source, target))
+    catalog.alter_table(moved, was=table, publish=lambda: _move_folder(source, target, session))
     return NOTHING
 
 
-def _move_folder(source: str, target: str) -> None:
+def _move_folder(source: str, target: str, session: EngineSession) -> None:
     """Move a folder by one rename: the data is either at the old or the new place."""
     try:
         Path(target).parent.mkdir(parents=True, exist_ok=True)
@@ -149,6 +149,7 @@ def _move_folder(source: str, target: str) -> None:
             Path(source).rename(target)
     except OSError as error:
         raise io_error(error, target) from None
+    session.catalog.log.move(source, target)
 
 
 def _kind(table: Table, external: str, session: EngineSession) -> TableKind:

@@ -29,7 +29,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion, VersionStore
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tasks.buckets import hash_id
-from sharkpy.sources.folders.table_folder import Access, table_folder
+from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.source import ReadMetrics
 
@@ -105,7 +105,6 @@ def blocks_with_origins(version: TableVersion) -> Iterable[tuple[BlockHandle, Or
 
 _LIST_SECONDS = 10.0
 """Seconds after which a folder is listed anyway: another process may have folded files, which changes no row."""
-_MOST_GENERATIONS = 1000
 
 
 def committed_state(
@@ -124,7 +123,7 @@ def committed_state(
 
 
 def files_of_partitions(
-    entry: CacheEntry, partitions: Sequence[HivePartition], access: Access | None = None
+    entry: CacheEntry, partitions: Sequence[HivePartition], catalog: Catalog | None = None
 ) -> tuple[DataFile, ...] | None:
     """Return the files of Hive partitions, listing only changed ones, or None if all must be listed."""
     if entry.version is None or entry.files is None or entry.partitions is None:
@@ -138,12 +137,12 @@ def files_of_partitions(
         known.setdefault(file.partition, []).append(file)
     found = list[DataFile]()
     for one in partitions:
-        found += known.get(one.name, ()) if one in before else partition_files(entry.table, [one], access)
+        found += known.get(one.name, ()) if one in before else partition_files(entry.table, [one], catalog)
     return tuple(found)
 
 
 def files_added_to(
-    entry: CacheEntry, partitions: Sequence[HivePartition], access: Access | None = None
+    entry: CacheEntry, partitions: Sequence[HivePartition], catalog: Catalog | None = None
 ) -> list[DataFile] | None:
     """Return the files added to Hive partitions since `entry` was loaded.
 
@@ -160,7 +159,7 @@ def files_added_to(
         num_known += old is not None
         if old is one or old == one:
             continue
-        files = _added_to(entry.table, old, one, access)
+        files = _added_to(entry.table, old, one, catalog)
         if files is None:
             return None
         found += files
@@ -168,24 +167,21 @@ def files_added_to(
 
 
 def _added_to(
-    table: Table, old: HivePartition | None, one: HivePartition, access: Access | None
+    table: Table, old: HivePartition | None, one: HivePartition, catalog: Catalog | None
 ) -> Sequence[DataFile] | None:
     """Return the files added to a Hive partition, all of a new one, or None after other changes."""
     if old is None:
-        return partition_files(table, [one], access)
+        return partition_files(table, [one], catalog)
     if old.newest is None or one.newest is None or replace(old, newest=one.newest) != one:
         return None
-    if not 0 < one.newest - old.newest <= _MOST_GENERATIONS:
+    if one.newest <= old.newest:
         return None
-    generations = range(old.newest + 1, one.newest + 1)
-    files, form = (
-        table_folder(one.folder(table), access).deltas(generations),
-        partition_format_to_text(one.storage, one.columns),
-    )
+    files = table_folder(one.folder(table), catalog).deltas(old.newest, one.newest)
+    form = partition_format_to_text(one.storage, one.columns)
     return None if files is None else [replace(file, partition=one.name, form=form) for file in files]
 
 
-def added_files(entry: CacheEntry, newest: int, access: Access | None = None) -> list[DataFile] | None:
+def added_files(entry: CacheEntry, newest: int, catalog: Catalog | None = None) -> list[DataFile] | None:
     """Return the files added since `entry` was loaded, up to generation `newest`.
 
     Return None if only a listing can tell.
@@ -193,9 +189,9 @@ def added_files(entry: CacheEntry, newest: int, access: Access | None = None) ->
     before = entry.newest
     if entry.version is None or entry.files is None or before is None:
         return None
-    if not 0 <= newest - before <= _MOST_GENERATIONS or time.monotonic() - entry.listed >= _LIST_SECONDS:
+    if newest < before or time.monotonic() - entry.listed >= _LIST_SECONDS:
         return None
-    return table_folder(entry.table.location or "", access).deltas(range(before + 1, newest + 1))
+    return table_folder(entry.table.location or "", catalog).deltas(before, newest)
 
 
 def partitions_to_cache(

@@ -16,13 +16,14 @@ from sharkpy.catalog.model import Table, TableKind
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.layout import DataFile, files_below
-from sharkpy.sources.named_files import Access, FileTable
+from sharkpy.sources.named_files import FileTable
 from sharkpy.sources.remote_files import files_below as remote_files_below
 from sharkpy.sources.remote_files import remote_partition_files
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog
+    from sharkpy.catalog.readable_catalog import ReadableCatalog
 
 
 def table_files(table: Table, catalog: Catalog, published: CommittedFiles | None = None) -> tuple[DataFile, ...]:
@@ -35,10 +36,10 @@ def table_files(table: Table, catalog: Catalog, published: CommittedFiles | None
         return _stream_files(table.location or "", catalog)
     if table.is_partitioned:
         partitions = catalog.partitions(table) if published is None else published.partitions
-        return partition_files(table, partitions, catalog.access_id)
+        return partition_files(table, partitions, catalog)
     newest = partial(catalog.newest_generation, table) if published is None else lambda: published.newest
     try:
-        return tuple(table_folder(table.location or "", catalog.access_id).files(newest))
+        return tuple(table_folder(table.location or "", catalog).files(newest))
     except SourceError as error:
         if not _is_empty(table, error):
             raise
@@ -61,7 +62,7 @@ def _stream_files(folder: str, catalog: Catalog) -> tuple[DataFile, ...]:
 def files_if_listed(table: Table, one: HivePartition | None, catalog: Catalog) -> tuple[DataFile, ...] | None:
     """Return the data files of a table or Hive partition, or None if they cannot be listed now."""
     try:
-        return table_files(table, catalog) if one is None else partition_files(table, [one], catalog.access_id)
+        return table_files(table, catalog) if one is None else partition_files(table, [one], catalog)
     except CancelledError:
         raise
     except (ConfigurationError, ExecutionError, UnsupportedError):
@@ -74,27 +75,27 @@ def partitions_of(table: Table, catalog: Catalog) -> tuple[HivePartition, ...]:
 
 
 def partition_files(
-    table: Table, partitions: Iterable[HivePartition], access: Access | None = None
+    table: Table, partitions: Iterable[HivePartition], catalog: ReadableCatalog | None = None
 ) -> tuple[DataFile, ...]:
     """Return the data files of Hive partitions.
 
-    Raise UnsupportedError for remote folders without `access`.
+    Raise UnsupportedError for remote folders without `catalog`.
     """
     if isinstance(table, FileTable):
         names = {one.name for one in partitions}
         return tuple(file for file in table.named.files if file.partition in names)
     chosen = tuple(partitions)
-    listed = {} if access is None else remote_partition_files(table, chosen, access)
-    return tuple(file for one in chosen for file in _partition_files(table, one, listed.get(one.name)))
+    listed = {} if catalog is None else remote_partition_files(table, chosen, catalog.access_id)
+    return tuple(file for one in chosen for file in _partition_files(table, one, listed.get(one.name), catalog))
 
 
 def files_by_partition(
-    table: Table, partitions: Iterable[HivePartition], access: Access | None = None
+    table: Table, partitions: Iterable[HivePartition], catalog: ReadableCatalog | None = None
 ) -> dict[str, tuple[DataFile, ...]]:
     """Return the data files of each Hive partition by its name, listed like `partition_files`."""
     chosen = tuple(partitions)
     found = {one.name: list[DataFile]() for one in chosen}
-    for file in partition_files(table, chosen, access):
+    for file in partition_files(table, chosen, catalog):
         found[file.partition].append(file)
     return {name: tuple(files) for name, files in found.items()}
 
@@ -105,10 +106,12 @@ def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
     return Schema(tuple(field for field in schema if field.name not in named)) if named else schema
 
 
-def _partition_files(table: Table, one: HivePartition, listed: list[DataFile] | None) -> list[DataFile]:
+def _partition_files(
+    table: Table, one: HivePartition, listed: list[DataFile] | None, catalog: ReadableCatalog | None
+) -> list[DataFile]:
     """Return the data files of a Hive partition. `listed` has the files of a remote folder."""
     form = partition_format_to_text(one.storage, one.columns)
     if listed is None:
-        files = table_folder(one.folder(table)).partition_files(one.newest, one.name)
+        files = table_folder(one.folder(table), catalog).partition_files(one.newest, one.name)
         return [replace(file, form=form) for file in files] if form else files
     return [file.in_partition(one.name, form) for file in listed]

@@ -30,7 +30,7 @@ from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.execution.tasks.block_rebuild import file_of_origin, origin_of
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.fold_files import fold_files, is_foldable
-from sharkpy.sources.folders.generations import Generation
+from sharkpy.sources.folders.generations import Generation, fold_name
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import Access, TableFolder, table_folder
 from sharkpy.sources.layout import DataFile
@@ -84,7 +84,7 @@ class FileFolding:
             run = self._run(table, origins)
             if run is None:
                 return
-            with self._staging(run.folder) as staging:
+            with self._staging(run) as staging:
                 if not self._write(run, table, staging):
                     return
                 self._folder(run.folder).sync_staged(staging)
@@ -112,7 +112,7 @@ class FileFolding:
             run = self._small_run(table, partition, most_bytes)
             if run is None:
                 return False
-            with self._staging(run.folder) as staging, FoldedBlocks(self._versions, table, staging) as blocks:
+            with self._staging(run) as staging, FoldedBlocks(self._versions, table, staging) as blocks:
                 if not write(run, staging):
                     return False
                 self._folder(run.folder).sync_staged(staging)
@@ -132,7 +132,7 @@ class FileFolding:
         return write_fold(run.files, table, staging, parts.catalog.access_id, str(parts.engine.scratch))
 
     def _folder(self, location: str) -> TableFolder:
-        return table_folder(location, self._versions.parts.catalog.access_id)
+        return table_folder(location, self._versions.parts.catalog)
 
     def _small_run(self, table: Table, partition: str, most_bytes: int) -> FoldedRun | None:
         conf, (folder, newest) = self._versions.parts.conf, self._place_of(table, partition)
@@ -178,9 +178,9 @@ class FileFolding:
         return placed
 
     @contextmanager
-    def _staging(self, folder: str) -> Iterator[str]:
-        unfinished, home = self._versions.parts.catalog.unfinished, self._folder(folder)
-        staging = home.new_staging()
+    def _staging(self, run: FoldedRun) -> Iterator[str]:
+        unfinished, home = self._versions.parts.catalog.unfinished, self._folder(run.folder)
+        staging = home.new_staging(fold_name(run.generations[0][0].first, run.generations[-1][0].last))
         unfinished.begin(staging)
         try:
             yield home.make_staging(staging)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import StorageFormat, TableKind
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.sources.csv_files.detection import detect_csv
+from sharkpy.sources.folders.logged_folder import files_in
 from sharkpy.sources.formats import source
 from sharkpy.sources.hadoop_codecs import codec_of_path
 from sharkpy.sources.json_source import MULTI_LINE, found_properties
@@ -23,6 +25,7 @@ from sharkpy.sources.undeclared_columns import columns_of_files
 from sharkpy.values.types import STRING, Field, Schema
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.file_log import FileLog
     from sharkpy.catalog.path_gate import PathGate
 
 _FORMATS = {
@@ -54,7 +57,9 @@ _MOST_TABLES = 64
 class FileTables:
     """Cache of tables over files; a table is reused until its files change. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: FileLog) -> None:
+        """`log` knows the files of the catalog's tables, whose folders may be named."""
+        self._files_in = partial(files_in, log=log)
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, str, FileOptions, str], FileTable] = OrderedDict()
         """Tables by word, place, options and access id."""
@@ -69,7 +74,7 @@ class FileTables:
             raise UnsupportedError(f"tables of the format {word} are not supported")
         if not place.strip() or (word not in _FORMATS and (word or not _is_path(place, gate))):
             return None
-        found = named_files((place, *given.more), gate.check, access)
+        found = named_files((place, *given.more), gate.check, access, self._files_in)
         gate.check_links(found.root)
         key = (word, place, given, next((file.access for file in found.files), ""))
         with self._lock:

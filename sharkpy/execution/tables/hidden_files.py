@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SharkError
-from sharkpy.sources.folders.table_folder import Access, table_folder
+from sharkpy.sources.folders.table_folder import table_folder
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.folder_readers import FolderReaders
 
 
@@ -40,14 +41,14 @@ class HiddenFiles:
     """
 
     def __init__(
-        self, readers: FolderReaders, access: Access | None = None, keep_seconds: Callable[[], float] = lambda: 0
+        self, readers: FolderReaders, catalog: Catalog | None = None, keep_seconds: Callable[[], float] = lambda: 0
     ) -> None:
-        """`access` returns access ids for remote locations. `keep_seconds` returns how long hidden files there stay.
+        """`catalog`: see `table_folder`. `keep_seconds` returns how long hidden files of remote folders stay.
 
         Younger files are left to a later write.
         """
         self._readers = readers
-        self._access = access
+        self._catalog = catalog
         self._keep_seconds = keep_seconds
         self._waiting: dict[str, list[_Hidden]] = {}
         self._noted: dict[str, float] = {}
@@ -96,13 +97,13 @@ class HiddenFiles:
 
     def _hidden(self, folder: str, newest: int) -> frozenset[str]:
         try:
-            return table_folder(folder, self._access).hidden(newest)
+            return table_folder(folder, self._catalog).hidden(newest)
         except SharkError as error:
             return self._passed_over(folder, error)
 
     def _remove(self, folder: str, newest: int, names: frozenset[str]) -> None:
         try:
-            table_folder(folder, self._access).remove_hidden(newest, names, self._keep_seconds())
+            table_folder(folder, self._catalog).remove_hidden(newest, names, self._keep_seconds())
         except SharkError as error:
             self._passed_over(folder, error)
 

@@ -54,7 +54,7 @@ class PartitionedTable:
         wanted = set(names) - held
         rest = [one for one in self._partitions if one.name in wanted]
         self._catalog.check_links(self._table, rest)
-        files = partition_files(self._table, rest, self._catalog.access_id)
+        files = partition_files(self._table, rest, self._catalog)
         table, schema_text = self._table, self._catalog.schema_text
         splits = file_splits(files, table.data_schema, table.storage, self._conf, schema_text)
         return PartitionRead(version if held & set(names) else None, tuple(splits))

@@ -275,7 +275,7 @@ class FoldedBlocks:
         """Make the blocks; without room for them, readers load the files later."""
         if self._is_wanted:
             versions, table = self._versions, self._table
-            home = table_folder(home_of(self._staging), versions.parts.catalog.access_id)
+            home = table_folder(home_of(self._staging), versions.parts.catalog)
             self._files = home.staged_files(self._staging)
             directory = versions.durable_folder(table, is_hot=False)
             with suppress(ResourceError):

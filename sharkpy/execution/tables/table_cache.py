@@ -68,7 +68,7 @@ class TableCache:
         self._parts = parts
         self.lineage = BlockLineage()
         catalog, keep_seconds = parts.catalog, partial(parts.conf.value, KEEP_SECONDS)
-        self.hidden = HiddenFiles(catalog.readers, catalog.access_id, keep_seconds)
+        self.hidden = HiddenFiles(catalog.readers, catalog, keep_seconds)
         self.versions = TableVersions(parts, loader, changed)
         self._repair = TableRepair(self.versions, self.lineage)
         self.folding = FileFolding(self.versions, self.hidden)
@@ -129,12 +129,12 @@ class TableCache:
             self._set_table(entry, table)
             catalog = self._parts.catalog
             newest, partitions = committed_state(table, catalog, published)
-            added = None if newest is None else added_files(entry, newest, catalog.access_id)
+            added = None if newest is None else added_files(entry, newest, catalog)
             if added is None and partitions is not None:
-                added = files_added_to(entry, partitions, catalog.access_id)
+                added = files_added_to(entry, partitions, catalog)
             if added is not None and (extended := self._extended(entry, added, newest, partitions)) is not None:
                 return extended
-            files = None if partitions is None else files_of_partitions(entry, partitions, catalog.access_id)
+            files = None if partitions is None else files_of_partitions(entry, partitions, catalog)
             if files is None:
                 entry.listed = monotonic()
                 counted = newest is not None or partitions is not None
@@ -157,7 +157,7 @@ class TableCache:
             )
             if not is_known or table.continuous or table.is_partitioned or not self.is_cached(table):
                 return False
-            added = table_folder(placed.location, self._parts.catalog.access_id).files_of(placed)
+            added = table_folder(placed.location, self._parts.catalog).files_of(placed)
             if entry.files is None or not added or added[-1] in entry.files:
                 return False
             return self._extended(entry, added, None, None) is not None
@@ -188,7 +188,7 @@ class TableCache:
         with cancellable_lock(entry.lock):
             self._set_table(entry, table)
             if entry.version is None:
-                self.versions.restore(entry, partition_files(table, partitions, self._parts.catalog.access_id))
+                self.versions.restore(entry, partition_files(table, partitions, self._parts.catalog))
             known = [one.name for one in sorted(partitions, key=lambda one: one.partition_id)]
             before = (
                 _partitions_of(entry.version, known) if entry.cached_partitions is None else entry.cached_partitions
@@ -199,7 +199,7 @@ class TableCache:
             entry.known_partitions = tuple(known)
             chosen = frozenset(entry.cached_partitions)
             held_ones = [one for one in partitions if one.name in chosen]
-            version = self._current(entry, partition_files(table, held_ones, self._parts.catalog.access_id))
+            version = self._current(entry, partition_files(table, held_ones, self._parts.catalog))
             return version, chosen
 
     def _set_table(self, entry: CacheEntry, table: Table) -> None:

@@ -54,12 +54,14 @@ def _generation(name: str) -> Generation:
 class Placed:
     """Generation that a write has put in place, by the location of its folder and its name there.
 
-    `mark` tells it from what another process may have put there under the same name since.
+    `mark` tells it from what another process may have put there under the same name since. `place`: local folder of its
+    files, if that is not `name`.
     """
 
     location: str
     name: str
     mark: str
+    place: str = ""
 
     @property
     def number(self) -> int:
@@ -95,9 +97,22 @@ def hidden_of(names: Sequence[str], newest: int | None) -> frozenset[str]:
     )
 
 
+_MOST_GENERATIONS = 1000
+
+
+def generations_between(after: int, until: int) -> range | None:
+    """Numbers of the generations after `after`, up to `until`; None if there are too many to look at one by one."""
+    return range(after + 1, until + 1) if until - after <= _MOST_GENERATIONS else None
+
+
+def fold_name(first: int, last: int) -> str:
+    """Name of the fold of the generations from `first` to `last`."""
+    return f"delta_{first:07d}_{last:07d}"
+
+
 def is_folded(path: str) -> bool:
-    """True for the location of a file in the folder of a fold."""
-    one = Generation.of(uri.name_of(uri.parent(path)))
+    """True for the location of a file in the folder of a fold, which may have more in its name, after a hyphen."""
+    one = Generation.of(uri.name_of(uri.parent(path)).partition("-")[0])
     return one.first < one.last
 
 

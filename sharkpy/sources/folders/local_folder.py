@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.sources import layout, staged_files
 from sharkpy.sources.file_errors import io_error
-from sharkpy.sources.folders.generations import Generation, Placed
+from sharkpy.sources.folders.generations import Generation, Placed, generations_between
 from sharkpy.sources.layout import DataFile
 
 
@@ -27,8 +27,9 @@ class LocalFolder:
     def partition_files(self, newest: int | None, partition: str) -> list[DataFile]:
         return layout.list_partition_files(self.path, newest, partition)
 
-    def deltas(self, numbers: Iterable[int]) -> list[DataFile] | None:
-        return layout.delta_files(self.path, numbers)
+    def deltas(self, after: int, until: int) -> list[DataFile] | None:
+        numbers = generations_between(after, until)
+        return None if numbers is None else layout.delta_files(self.path, numbers)
 
     def visible(self, newest: int | None = None) -> list[tuple[Generation, list[DataFile]]]:
         return layout.visible_generations(self.path, newest)
@@ -36,7 +37,7 @@ class LocalFolder:
     def newest(self) -> int:
         return layout.newest_generation(self.path)
 
-    def new_staging(self) -> str:
+    def new_staging(self, name: str = "") -> str:  # noqa: ARG002  the rename gives the name
         return staged_files.staging_path(self.path)
 
     def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:
@@ -55,29 +56,30 @@ class LocalFolder:
         staged_files.discard_staging(staging)
 
     def place(self, staging: str, overwrite: bool) -> Placed | None:
-        mark = _mark(staging)
+        mark = inode_mark(staging)
         return self._placed(staged_files.place(staging, self.path, overwrite), mark)
 
     def publish(self, staging: str, overwrite: bool) -> Placed | None:
-        mark = _mark(staging)
+        mark = inode_mark(staging)
         return self._placed(staged_files.publish(staging, self.path, overwrite), mark)
 
     def place_after(self, staging: str, newest: int | None, overwrite: bool) -> Placed:
-        mark = _mark(staging)
+        mark = inode_mark(staging)
         target = staged_files.place_generation(staging, self.path, newest, overwrite)
         return Placed(self.path, Path(target).name, mark)
 
     def place_fold(
         self, staging: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
     ) -> Placed | None:
-        mark = _mark(staging)
+        mark = inode_mark(staging)
         return self._placed(staged_files.place_fold(staging, self.path, folded, newest), mark)
 
     def _placed(self, target: str | None, mark: str) -> Placed | None:
         return None if target is None else Placed(self.path, Path(target).name, mark)
 
     def second_names(self, newest: int | None, staging: str) -> None:
-        staged_files.link_files(self.path, newest, staging)
+        files = [file.path for _, files in self.visible(newest) for file in files]
+        staged_files.link_files(files, staging)
 
     def sync(self) -> None:
         staged_files.sync_folders([self.path])
@@ -86,7 +88,7 @@ class LocalFolder:
         return layout.files_below(str(Path(self.path, placed.name)))
 
     def take_back(self, placed: Placed) -> None:
-        staged_files.take_back(str(Path(self.path, placed.name)), int(placed.mark))
+        staged_files.take_back(placed.place or str(Path(self.path, placed.name)), int(placed.mark))
 
     def hidden(self, newest: int | None = None) -> frozenset[str]:
         return layout.hidden_names(self.path, newest)
@@ -116,7 +118,8 @@ class LocalFolder:
         return staged_files.remove_empty_one(self.path)
 
 
-def _mark(folder: str) -> str:
+def inode_mark(folder: str) -> str:
+    """Inode of a folder, which a rename keeps."""
     try:
         return str(Path(folder).stat().st_ino)
     except OSError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +11,7 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, check_cancelled, checked
 from sharkpy.base.errors import ExecutionError, SharkError, SourceError, UnsupportedError
 from sharkpy.catalog.folder_readers import WANTED
-from sharkpy.sources.folders.generations import Generation, Placed
+from sharkpy.sources.folders.generations import Generation, Placed, fold_name, generations_between
 from sharkpy.sources.folders.manifests import (
     GENERATIONS,
     Manifest,
@@ -69,7 +69,10 @@ class RemoteFolder:
         found = self._visible(lambda: newest) or []
         return [file.in_partition(partition) for _, files in found for file in files]
 
-    def deltas(self, numbers: Iterable[int]) -> list[DataFile] | None:
+    def deltas(self, after: int, until: int) -> list[DataFile] | None:
+        numbers = generations_between(after, until)
+        if numbers is None:
+            return None
         names = [f"delta_{number:07d}" for number in numbers]
         if len(names) > _FEW:
             known = self._listed().manifests
@@ -93,7 +96,7 @@ class RemoteFolder:
     def newest(self) -> int:
         return _newest(self._listed())
 
-    def new_staging(self) -> str:
+    def new_staging(self, name: str = "") -> str:  # noqa: ARG002  the manifest has the name
         return new_write(self.location)
 
     def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:  # noqa: ARG002  nothing is made
@@ -168,7 +171,7 @@ class RemoteFolder:
     ) -> Placed | None:
         first, last = folded[0][0].first, folded[-1][0].last
         now = [(one, files) for one, files in self.visible(newest) if first <= one.first <= last]
-        name = f"delta_{first:07d}_{last:07d}"
+        name = fold_name(first, last)
         if now != [(one, list(files)) for one, files in folded] or not self._put(
             name, staging, self.staged_files(staging)
         ):

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from operator import methodcaller
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
@@ -18,12 +18,16 @@ from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.sources.folders.generations import Generation, Placed
 from sharkpy.sources.folders.local_folder import LocalFolder
+from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.manifests import FILES, home_of_staging, write_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.remote_removal import Removal
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.open_files import store_for_access
 from sharkpy.sources.storage.store import Store
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.readable_catalog import ReadableCatalog
 
 _THREADS = 8
 Access = Callable[[str], str]
@@ -53,8 +57,10 @@ class TableFolder(Protocol):
     def partition_files(self, newest: int | None, partition: str) -> list[DataFile]:
         """Data files of the Hive partition with this name; none if it has no folder."""
 
-    def deltas(self, numbers: Iterable[int]) -> list[DataFile] | None:
-        """Data files of some generations of INSERT INTO; None if one of them is missing, for example after a fold."""
+    def deltas(self, after: int, until: int) -> list[DataFile] | None:
+        """Data files of the generations after `after`, up to `until`; None if these are not all of INSERT INTO, or some
+        are missing, for example after a fold.
+        """
 
     def visible(self, newest: int | None = None) -> list[tuple[Generation, list[DataFile]]]:
         """Visible generations with their files, in the order of their rows."""
@@ -62,8 +68,10 @@ class TableFolder(Protocol):
     def newest(self) -> int:
         """Number of the last generation that is there; 0 for none."""
 
-    def new_staging(self) -> str:
-        """Location of a new staging folder, to be noted before it is made."""
+    def new_staging(self, name: str = "") -> str:
+        """Location of a new staging folder, to be noted before it is made. If it keeps its place, `name` begins its
+        name.
+        """
 
     def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:
         """Make a staging folder, and the table's own folder if `in_new_folder`. Otherwise SourceError 58P01 if that is
@@ -145,26 +153,32 @@ class TableFolder(Protocol):
         """Remove only this folder; False if it is not empty, or cannot be removed."""
 
 
-def table_folder(location: str, access: Access | None = None) -> TableFolder:
+def table_folder(location: str, catalog: ReadableCatalog | None = None, access: Access | None = None) -> TableFolder:
     """Folder at a location.
 
-    `access` finds the id of the access to a remote location, as `Catalog.access_id` does. Without it, UnsupportedError
-    for remote locations.
+    `catalog` knows which folders are logged, and the access to remote locations; `access` finds the id of another
+    access. Without both, UnsupportedError for remote locations.
     """
-    if access is None or not uri.is_remote(location):
-        return LocalFolder(local_path(location))
-    access_id = access(location)
-    return RemoteFolder(location, store_for_access(location, access_id), access_id)
+    access = access or (None if catalog is None else catalog.access_id)
+    if access is not None and uri.is_remote(location):
+        access_id = access(location)
+        return RemoteFolder(location, store_for_access(location, access_id), access_id)
+    path = local_path(location)
+    folder_id = None if catalog is None else catalog.log.find(path)
+    return LocalFolder(path) if catalog is None or folder_id is None else LoggedFolder(path, catalog.log, folder_id)
 
 
 def home_of(staging: str) -> str:
     """Location of the folder that a staging folder is in."""
-    return home_of_staging(staging) if uri.is_remote(staging) else uri.parent(staging)
+    if uri.is_remote(staging):
+        return home_of_staging(staging)
+    above = uri.parent(staging)
+    return uri.parent(above) if uri.name_of(above) == FILES else above
 
 
-def sync_all(locations: Iterable[str], access: Access | None = None) -> None:
+def sync_all(locations: Iterable[str], catalog: ReadableCatalog | None = None) -> None:
     """Make durable what was put in place in some folders, several folders at a time."""
-    folders = [table_folder(location, access) for location in dict.fromkeys(locations)]
+    folders = [table_folder(location, catalog) for location in dict.fromkeys(locations)]
     if len(folders) < 2:
         for folder in folders:
             folder.sync()

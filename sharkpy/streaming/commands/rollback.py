@@ -119,7 +119,7 @@ class PartitionRollback(QuietWrite):
                 self._place(one, changes)
             self._drop([one for one in changed if undone[one.partition_id] is None], changes)
             feed.end()
-            sync_all((one.location for one in self.placed.values()), catalog.access_id)
+            sync_all((one.location for one in self.placed.values()), catalog)
 
     def take_back(self) -> None:
         if self.feed is not None:

@@ -149,7 +149,7 @@ def _write(epoch: SinkEpoch, begin: Callable[[SinkEpoch], SinkWrite] | None) -> 
         if epoch.bad_rows is not None:
             stage_bad_rows(epoch.bad_rows, statement, epoch.session, epoch.snapshot, writes)
         epoch.snapshot.release()
-        publish([*writes, epoch.end], epoch.session.catalog)
+        publish([*writes, epoch.end], epoch.session.catalog, is_durable=False)
 
 
 @dataclass(slots=True)

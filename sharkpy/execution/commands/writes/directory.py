@@ -142,7 +142,7 @@ class RemoteDirectory(QuietWrite):
 
     @property
     def _home(self) -> TableFolder:
-        return table_folder(self.write.staging, self.session.catalog.named_access_id)
+        return table_folder(self.write.staging, access=self.session.catalog.named_access_id)
 
     def prepare(self) -> None:
         self.is_copied = True

@@ -17,7 +17,7 @@ from sharkpy.catalog.unfinished_writes import Note
 from sharkpy.sources.copied_files import is_folder_write, settle_write
 from sharkpy.sources.folders.manifests import home_of_staging, write_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
-from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.folders.table_folder import home_of, table_folder
 from sharkpy.sources.lake.lake_table import is_lake_staging, remove_staged
 from sharkpy.sources.open_files import store_for_access
 
@@ -42,7 +42,7 @@ def remove_local_leftovers(catalog: Catalog) -> list[list[Note]]:
                 remote.append(far)
             for note in notes:
                 if not note.table_id:
-                    table_folder(uri.parent(note.folder)).discard_staging(note.folder)
+                    table_folder(home_of(note.folder), catalog).discard_staging(note.folder)
             if catalog.is_shared:
                 continue
             with catalog.transaction():
@@ -63,9 +63,9 @@ def _sweep(note: Note, tables: Mapping[str, Table], catalog: Catalog) -> None:
         if (table := tables.get(note.table_id)) is not None:
             _sweep_partition(note.folder, table, catalog)
         return
-    location = uri.parent(note.folder)
+    location = home_of(note.folder)
     if note.is_new and not any(table.location == location for table in tables.values()):
-        table_folder(location).remove_first()
+        table_folder(location, catalog).remove_first()
 
 
 def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
@@ -73,7 +73,7 @@ def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
     known = next((one for one in catalog.partitions(table) if one.folder(table) == folder), None)
     newest = 0 if known is None and table.kind is TableKind.MANAGED else None if known is None else known.newest
     if newest is not None:
-        table_folder(folder).remove_beyond(newest)
+        table_folder(folder, catalog).remove_beyond(newest)
     if known is None:
         table_folder(folder).remove_empty()
         above = uri.parent(folder)

@@ -85,8 +85,8 @@ class QuietWrite:
         pass
 
 
-def publish(writes: Sequence[StagedWrite], catalog: Catalog) -> None:
-    """Publish the targets, in order if one occurs twice.
+def publish(writes: Sequence[StagedWrite], catalog: Catalog, *, is_durable: bool = True) -> None:
+    """Publish the targets, in order if one occurs twice. `is_durable`: see `Catalog.transaction`.
 
     Hive partitions become visible with the commit. The folders of other tables have no generation in the catalog and
     are renamed right before the commit. If the process is killed in between, each of them is either old or new.
@@ -98,7 +98,7 @@ def publish(writes: Sequence[StagedWrite], catalog: Catalog) -> None:
             write.prepare()
         is_placed = False
         try:
-            with catalog.transaction():
+            with catalog.transaction(is_durable=is_durable):
                 _place(writes)
                 is_placed = True
         except BaseException:
@@ -148,7 +148,7 @@ _MISSING = "58P01"
 
 def folder_at(location: str, session: EngineSession) -> TableFolder:
     """Return the folder of a table's location, with the session's access if it is remote."""
-    return table_folder(location, session.catalog.access_id)
+    return table_folder(location, session.catalog)
 
 
 def new_staging(location: str, session: EngineSession, *, is_new: bool = False, in_new_folder: bool = True) -> str:
@@ -174,24 +174,25 @@ def discard_staging(staging: str, session: EngineSession) -> None:
     In a remote folder, the note stays if the removal fails or the outcome of the write is unknown. The next start of
     the warehouse then removes uncommitted files.
     """
-    folder, unfinished = folder_at(home_of(staging), session), session.catalog.unfinished
+    unfinished = session.catalog.unfinished
+    if staging not in unfinished.open_folders():
+        return
+    folder = folder_at(home_of(staging), session)
     if not uri.is_remote(staging):
         folder.discard_staging(staging)
-    elif (
-        staging not in unfinished.open_folders()
-        or not _is_done(staging, partial(folder.discard_staging, staging))
-        or STAGED.knows(staging)
-    ):
+    elif not _is_done(staging, partial(folder.discard_staging, staging)) or STAGED.knows(staging):
         return
     unfinished.end(staging)
 
 
-def take_back(placed: Placed, session: EngineSession, *, is_seen: bool = False) -> None:
-    """Undo a placed write; failures in remote storage are logged.
+def take_back(
+    placed: Placed, session: EngineSession, folder: TableFolder | None = None, *, is_seen: bool = False
+) -> None:
+    """Undo a placed write, in `folder` if its table is new; failures in remote storage are logged.
 
     If readers see the rows already (`is_seen`), raise ExecutionError 40003.
     """
-    folder = folder_at(placed.location, session)
+    folder = folder or folder_at(placed.location, session)
     if uri.is_remote(placed.location) and not is_seen:
         _is_done(placed.location, partial(folder.take_back, placed))
     else:

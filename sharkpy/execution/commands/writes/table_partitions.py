@@ -92,7 +92,7 @@ class TablePartitions(QuietWrite):
                 self._place(name, known, changes, is_kept=is_kept)
             if self.feed is not None:
                 self.feed.end()
-            sync_all((one.location for one in self.placed), self.session.catalog.access_id)
+            sync_all((one.location for one in self.placed), self.session.catalog)
             self.session.catalog.note_written(self.table)
 
     def take_back(self) -> None:
@@ -182,6 +182,9 @@ class TablePartitions(QuietWrite):
                     known, dataclasses.replace(known, storage=None, columns=None) if self.overwrite else known
                 )
             return
+        catalog = self.session.catalog
+        if known is None and not is_kept and catalog.log.find(self.table.location or "") is not None:
+            catalog.log.begin(location)
         folder = folder_at(location, self.session)
         newest = folder.newest() if is_kept else self._newest(known, folder)
         placed = folder.place_after(staged, newest, self.overwrite or is_kept)

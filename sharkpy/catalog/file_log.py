@@ -1,0 +1,180 @@
+"""Log of the files of tables: which files hold the rows of a folder, from which commit on, and up to which.
+
+A commit is a transaction of the catalog that changes the files of tables. Its number is the version of all of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sharkpy.base import uri
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.database_file import CatalogFile
+
+FILE_LOG_TABLES = (
+    "CREATE TABLE commit_ (commit_id INTEGER PRIMARY KEY AUTOINCREMENT, time_ms INTEGER NOT NULL)",
+    "CREATE TABLE folder_ (folder_id INTEGER PRIMARY KEY, folder TEXT UNIQUE NOT NULL, newest INTEGER NOT NULL,"
+    " rewritten INTEGER NOT NULL)",
+    "CREATE TABLE file_ (file_id INTEGER PRIMARY KEY, folder_id INTEGER NOT NULL, position INTEGER NOT NULL,"
+    " added INTEGER NOT NULL, removed INTEGER, path TEXT NOT NULL, size_bytes INTEGER NOT NULL,"
+    " modified_ns INTEGER NOT NULL)",
+    "CREATE INDEX file_now ON file_ (folder_id, position, file_id) WHERE removed IS NULL",
+    "CREATE INDEX file_removed ON file_ (folder_id, removed) WHERE removed IS NOT NULL",
+    "CREATE INDEX file_added ON file_ (folder_id, added)",
+    "CREATE INDEX file_path ON file_ (folder_id, path)",
+)
+"""`folder_.newest` is the last commit that has changed the folder's rows, `rewritten` the last one that replaced them.
+
+`file_.path` is relative to the folder. The rows of a table are the rows of its files, ordered by `position`, then by
+`file_id`. A file is one of commit n's if `added` <= n < `removed`; without `removed`, it is a current one.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedFile:
+    """A file of a folder. `position` is the commit of its first rows, `added` the commit of its last ones."""
+
+    path: str
+    size_bytes: int
+    modified_ns: int
+    position: int
+    added: int
+
+
+class FileLog:
+    """The catalog's rows about files of logged folders. Changes join the transaction of the catalog.
+
+    1. A folder is logged from `begin` on. Folders without a log are listed.
+    2. No reader sees a change before its transaction commits, and a transaction that fails has changed nothing.
+    3. A fold replaces files by files with the same rows. It makes no commit: its files count from the commit of their
+       last rows on, and the replaced files up to that commit.
+    """
+
+    def __init__(self, file: CatalogFile) -> None:
+        self._file = file
+        self._commit = (-1, 0)
+        """Number of a transaction, and its commit."""
+
+    def find(self, folder: str) -> int | None:
+        """Return the id of a logged folder, or None for other folders."""
+        row = self._file.row("SELECT folder_id FROM folder_ WHERE folder = ?", self._stored(folder))
+        return None if row is None else int(row[0])
+
+    def begin(self, folder: str) -> None:
+        """Log a folder, which has no rows yet."""
+        self._file.run("INSERT OR IGNORE INTO folder_ VALUES (NULL, ?, 0, 0)", self._stored(folder))
+
+    def move(self, folder: str, target: str) -> None:
+        """Note that a folder was renamed, with the folders below it."""
+        self.forget_below(target)
+        below, names = self._below(folder)
+        sql = f"UPDATE folder_ SET folder = ? || substr(folder, ?) WHERE {below}"
+        self._file.run(sql, self._stored(target), len(names[0]) + 1, *names)
+
+    def forget_below(self, folder: str) -> None:
+        """Forget a folder and the folders below it, whose files were removed."""
+        below, names = self._below(folder)
+        chosen = f"SELECT folder_id FROM folder_ WHERE {below}"
+        self._file.run(f"DELETE FROM file_ WHERE folder_id IN ({chosen})", *names)
+        self._file.run(f"DELETE FROM folder_ WHERE {below}", *names)
+
+    def _below(self, folder: str) -> tuple[str, tuple[str, str, str]]:
+        """Return the condition for a folder and the folders below it, and its parameters."""
+        stored = self._stored(folder)
+        # "0" is the next character after "/".
+        return "(folder = ? OR (folder > ? AND folder < ?))", (stored, f"{stored}/", f"{stored}0")
+
+    def newest(self, folder_id: int) -> int:
+        """Return the last commit that has changed the folder's rows; 0 for none."""
+        row = self._file.row("SELECT newest FROM folder_ WHERE folder_id = ?", folder_id)
+        return 0 if row is None else int(row[0])
+
+    def files(self, folder_id: int, at: int | None = None) -> list[LoggedFile]:
+        """Return the files of a folder in the order of their rows, currently or after the commit `at`."""
+        if at is None:
+            return self._found("folder_id = ? AND removed IS NULL", folder_id)
+        is_then = "folder_id = ? AND added <= ? AND (removed IS NULL OR removed > ?)"
+        return self._found(is_then, folder_id, at, at)
+
+    def added(self, folder_id: int, after: int, until: int) -> list[LoggedFile] | None:
+        """Return the files of commits after `after`, up to `until`.
+
+        Return None if these commits have replaced or removed files, or some of their files are folded.
+        """
+        row = self._file.row("SELECT rewritten FROM folder_ WHERE folder_id = ?", folder_id)
+        if row is None or row[0] > after:
+            return None
+        found = self._found("folder_id = ? AND added > ? AND added <= ? AND removed IS NULL", folder_id, after, until)
+        return None if any(one.position != one.added for one in found) else found
+
+    def files_of(self, folder_id: int, commit: int) -> list[LoggedFile]:
+        """Return the current files whose last rows are of a commit."""
+        return self._found("folder_id = ? AND added = ? AND removed IS NULL", folder_id, commit)
+
+    def has_files(self, folder_id: int, below: str) -> bool:
+        """True if the log names files in the subfolder `below` of the folder."""
+        sql = "SELECT 1 FROM file_ WHERE folder_id = ? AND path > ? AND path < ? LIMIT 1"
+        return self._file.row(sql, folder_id, f"{below}/", f"{below}0") is not None
+
+    def named(self, folder_id: int) -> set[str]:
+        """Return the paths of all files that the log names in a folder, of current and earlier rows."""
+        return {path for (path,) in self._file.rows("SELECT path FROM file_ WHERE folder_id = ?", folder_id)}
+
+    def commit(self, folder_id: int, files: Iterable[LoggedFile], *, overwrite: bool) -> int:
+        """Add files to a folder, or replace all of its files. Return the transaction's commit."""
+        with self._file.transaction():
+            number = self._number()
+            if overwrite:
+                # Files that this very transaction has added never count for anyone.
+                fresh = "DELETE FROM file_ WHERE folder_id = ? AND added = ? AND removed IS NULL"
+                self._file.run(fresh, folder_id, number)
+                sql = "UPDATE file_ SET removed = ? WHERE folder_id = ? AND removed IS NULL"
+                self._file.run(sql, number, folder_id)
+                self._file.run("UPDATE folder_ SET rewritten = ? WHERE folder_id = ?", number, folder_id)
+            self._file.run("UPDATE folder_ SET newest = ? WHERE folder_id = ?", number, folder_id)
+            self._insert(folder_id, files, number, number)
+            return number
+
+    def fold(self, folder_id: int, first: int, last: int, files: Iterable[LoggedFile]) -> None:
+        """Replace the current files at the positions from `first` to `last` by files with the same rows."""
+        sql = "UPDATE file_ SET removed = ? WHERE folder_id = ? AND removed IS NULL AND position BETWEEN ? AND ?"
+        with self._file.transaction():
+            self._file.run(sql, last, folder_id, first, last)
+            self._insert(folder_id, files, first, last)
+
+    def removed(self, folder_id: int, until: int | None = None) -> set[str]:
+        """Return the paths of files that no current row needs, of the commits up to `until`."""
+        sql = "SELECT path FROM file_ WHERE folder_id = ? AND removed IS NOT NULL AND removed <= ?"
+        return {path for (path,) in self._file.rows(sql, folder_id, (1 << 62) if until is None else until)}
+
+    def forget_removed(self, folder_id: int, paths: Iterable[str]) -> None:
+        """Forget files that `removed` has returned."""
+        with self._file.transaction():
+            for path in paths:
+                sql = "DELETE FROM file_ WHERE folder_id = ? AND path = ? AND removed IS NOT NULL"
+                self._file.run(sql, folder_id, path)
+
+    def _insert(self, folder_id: int, files: Iterable[LoggedFile], position: int, added: int) -> None:
+        sql = "INSERT INTO file_ VALUES (NULL, ?, ?, ?, NULL, ?, ?, ?)"
+        for one in files:
+            self._file.run(sql, folder_id, position, added, one.path, one.size_bytes, one.modified_ns)
+
+    def _found(self, condition: str, *parameters: object) -> list[LoggedFile]:
+        columns = "path, size_bytes, modified_ns, position, added"
+        sql = f"SELECT {columns} FROM file_ WHERE {condition} ORDER BY position, file_id"
+        return [LoggedFile(*row) for row in self._file.rows(sql, *parameters)]
+
+    def _number(self) -> int:
+        """Return the commit of the current transaction."""
+        transaction = self._file.transaction_number
+        if self._commit[0] != transaction:
+            number = self._file.insert("INSERT INTO commit_ VALUES (NULL, ?)", time.time_ns() // 1_000_000)
+            self._commit = (transaction, number)
+        return self._commit[1]
+
+    def _stored(self, folder: str) -> str:
+        return self._file.locations.stored(uri.normalized(folder))

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-NAMES: tuple[str, ...] = ("start", "statements", "tpch")
+NAMES: tuple[str, ...] = ("start", "statements", "writes", "tpch")
 """Modules here, each with `measure(runs: int, scale: float, checkout: Path) -> list[Figure]`."""

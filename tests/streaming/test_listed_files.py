@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sharkpy
-from sharkpy.sources import layout
+from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.layout import DataFile
 from tests.rows import rows
 from tests.streaming.folder_input import make_stream, put_numbers
@@ -19,10 +18,10 @@ from tests.streaming.folder_input import make_stream, put_numbers
 def test_folded_files_may_go_while_they_are_read(tmp_path: Path, parts: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process has folded the files: they are hidden, and exist until they are deleted."""
     folder, found = tmp_path / "in", list[DataFile]()
-    delta_files = layout.delta_files
+    deltas = LoggedFolder.deltas
 
-    def gone(location: str, generations: Iterable[int]) -> list[DataFile] | None:
-        files = delta_files(location, generations) or []
+    def gone(folder: LoggedFolder, after: int, until: int) -> list[DataFile] | None:
+        files = deltas(folder, after, until) or []
         found.extend(files)
         return [replace(file, path=f"{file.path}.gone") for file in files]
 
@@ -32,7 +31,7 @@ def test_folded_files_may_go_while_they_are_read(tmp_path: Path, parts: str, mon
         clauses = f"{parts} TBLPROPERTIES ('shark.cache' = 'MEMORY') TRIGGER AVAILABLE NOW"
         context.sql(f"CREATE CONTINUOUS TABLE t {clauses} AS SELECT n, 'x' AS s FROM numbers").close()
         assert rows(context, "SELECT count(*) FROM t") == [(3,)]
-        monkeypatch.setattr(layout, "delta_files", gone)
+        monkeypatch.setattr(LoggedFolder, "deltas", gone)
         for number in range(1, 4):
             put_numbers(folder, f"b{number}", range(number * 3, number * 3 + 3))
             context.sql("RESUME CONTINUOUS TABLE t").close()

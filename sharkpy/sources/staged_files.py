@@ -207,9 +207,9 @@ def remove_empty_one(folder: str) -> bool:
 
 
 def remove_beyond(path: str, newest: int) -> None:
-    """Remove the generations after `newest`, and files that were never logged. No reader sees them."""
+    """Remove the generations after `newest`, which no reader sees."""
     for name in names_in(path):
-        if Generation.of(name).last > newest or name == FILES:
+        if Generation.of(name).last > newest:
             _remove(Path(path, name))
 
 

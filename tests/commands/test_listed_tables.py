@@ -89,3 +89,14 @@ def test_a_stream_fills_them(listed: sharkpy.SharkContext, tmp_path: Path) -> No
     (tmp_path / "in/2.json").write_text('{"a": 22, "b": "s"}\n')
     run(listed, "RESUME CONTINUOUS INSERT c")
     assert rows(listed, "SELECT a FROM t ORDER BY a") == [(1,), (2,), (20,), (21,), (22,)]
+
+
+def test_files_that_another_warehouse_has_logged_stay(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    """An external table writes into a Hive partition of a managed table of the other one."""
+    theirs = tmp_path / "far" / "d=x" / "_files" / "w" / "part-0"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("7\n")
+    run(context, f"CREATE EXTERNAL TABLE e (a INT) PARTITIONED BY (d STRING) LOCATION '{tmp_path}/far'")
+    run(context, "INSERT INTO e VALUES (1, 'x')", "INSERT OVERWRITE TABLE e PARTITION (d = 'x') VALUES (2)")
+    assert rows(context, "SELECT * FROM e") == [(2, "x")]
+    assert theirs.exists()

@@ -15,7 +15,7 @@ from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.unfinished_writes import Note
 from sharkpy.sources.copied_files import is_folder_write, settle_write
-from sharkpy.sources.folders.manifests import home_of_staging, write_of
+from sharkpy.sources.folders.manifests import FILES, home_of_staging, write_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.table_folder import home_of, table_folder
 from sharkpy.sources.lake.lake_table import is_lake_staging, remove_staged
@@ -74,6 +74,9 @@ def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
     newest = 0 if known is None and table.kind is TableKind.MANAGED else None if known is None else known.newest
     if newest is not None:
         table_folder(folder, catalog).remove_beyond(newest)
+    if known is None and catalog.log.find(table.location or "") is not None and catalog.log.find(folder) is None:
+        # The commit that would have begun the log of the new folder has failed with the process.
+        table_folder(folder).discard_staging(uri.join(folder, FILES))
     if known is None:
         table_folder(folder).remove_empty()
         above = uri.parent(folder)

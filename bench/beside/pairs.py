@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
@@ -36,6 +37,12 @@ def in_turn(runs: int, checkout: Path, once: Callable[[Path], Answer]) -> list[t
         found = {place: once(place) for place in order}
         pairs.append((found[HERE], found[checkout]))
     return pairs
+
+
+def program_figures(program: str, runs: int, checkout: Path) -> list[Figure]:
+    """Figures of a program that prints the median microseconds of each measurement, as JSON."""
+    pairs = in_turn(runs, checkout, lambda place: json.loads(run(place, "-c", program)))
+    return [figure(what, [(a[what], b[what]) for a, b in pairs], "µs") for what in pairs[0][0]]
 
 
 def figure(what: str, pairs: Sequence[tuple[float, float]], unit: str) -> Figure:

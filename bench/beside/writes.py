@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from bench.beside.pairs import figure, in_turn, run
+from bench.beside.pairs import program_figures
 from bench.figure import Figure
 
 _PROGRAM = """
@@ -48,10 +47,4 @@ _LEAST_RUNS = 3
 
 
 def measure(runs: int, scale: float, checkout: Path) -> list[Figure]:  # noqa: ARG001 - the tables are small
-    pairs = in_turn(max(runs, _LEAST_RUNS), checkout, _figures)
-    return [figure(what, [(a[what], b[what]) for a, b in pairs], "µs") for what in pairs[0][0]]
-
-
-def _figures(checkout: Path) -> dict[str, float]:
-    found: dict[str, float] = json.loads(run(checkout, "-c", _PROGRAM))
-    return found
+    return program_figures(_PROGRAM, max(runs, _LEAST_RUNS), checkout)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import logging
-import os
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
@@ -25,7 +24,6 @@ from sharkpy.catalog.json_rows import table_to_json
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Database, Table, TableKind
 from sharkpy.catalog.names import DEFAULT_DATABASE, GLOBAL_TEMP, check_name
-from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS, ReadableCatalog
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_to_json
 from sharkpy.catalog.table_store import PartitionChanges
@@ -170,9 +168,9 @@ class Catalog(ReadableCatalog):
             return False
         if uri.is_remote(location) or uri.below(location, self.warehouse_dir) is None:
             return False
-        with suppress(FileNotFoundError), os.scandir(local_path(location)) as entries:
-            return all(entry.name.startswith(("_", ".")) for entry in entries)
-        return True
+        from sharkpy.catalog.table_folders import holds_files
+
+        return not holds_files(location)
 
     def drop_table(self, table: Table) -> None:
         """Forget `table`. The folder of a managed table becomes garbage (see `collect_garbage`)."""

@@ -120,10 +120,6 @@ class FileLog:
         sql = "SELECT 1 FROM file_ WHERE folder_id = ? AND path > ? AND path < ? LIMIT 1"
         return self._file.row(sql, folder_id, f"{below}/", f"{below}0") is not None
 
-    def named(self, folder_id: int) -> set[str]:
-        """Return the paths of all files that the log names in a folder, of current and earlier rows."""
-        return {path for (path,) in self._file.rows("SELECT path FROM file_ WHERE folder_id = ?", folder_id)}
-
     def commit(self, folder_id: int, files: Iterable[LoggedFile], *, overwrite: bool) -> int:
         """Add files to a folder, or replace all of its files. Return the transaction's commit."""
         with self._file.transaction():
@@ -153,9 +149,9 @@ class FileLog:
 
     def forget_removed(self, folder_id: int, paths: Iterable[str]) -> None:
         """Forget files that `removed` has returned."""
+        sql = "DELETE FROM file_ WHERE folder_id = ? AND path = ? AND removed IS NOT NULL"
         with self._file.transaction():
             for path in paths:
-                sql = "DELETE FROM file_ WHERE folder_id = ? AND path = ? AND removed IS NOT NULL"
                 self._file.run(sql, folder_id, path)
 
     def _insert(self, folder_id: int, files: Iterable[LoggedFile], position: int, added: int) -> None:

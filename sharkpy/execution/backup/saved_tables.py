@@ -95,7 +95,7 @@ class SavedTables:
             self._far.append([RemoteTableFolder(location, place, catalog.newest_generation(table), table.owns_data)])
         elif not table.is_partitioned:
             home = location if uri.is_remote(location) else local_path(location)
-            if not self._is_added(table_folder(location, catalog), place, catalog.newest_generation(table)):
+            if not self._add_logged(table_folder(location, catalog), place, catalog.newest_generation(table)):
                 self._add_files(home, place, _data_files(table, catalog))
             self._add_wanted(table, place, catalog)
         elif table.owns_data:
@@ -113,7 +113,7 @@ class SavedTables:
                     self._leave_out(table, folder)
             elif not uri.is_remote(folder):
                 home = table_folder(folder, catalog)
-                if not self._is_added(home, place, one.newest):
+                if not self._add_logged(home, place, one.newest):
                     self._add_files(local_path(folder), place, home.partition_files(one.newest, one.name))
             else:
                 far = RemoteTableFolder(folder, place, one.newest, table.owns_data)
@@ -140,7 +140,7 @@ class SavedTables:
     def _leave_out(self, table: Table, folder: str) -> None:
         self.left_out.append(f"files of table {table.qualified_name}: {uri.redacted(folder)}")
 
-    def _is_added(self, folder: TableFolder, place: str, newest: int | None) -> bool:
+    def _add_logged(self, folder: TableFolder, place: str, newest: int | None) -> bool:
         """Add the files of a logged folder, one folder for each commit: the copied catalog has no log.
 
         Return False for other folders.

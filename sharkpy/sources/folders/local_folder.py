@@ -13,13 +13,30 @@ from sharkpy.sources.layout import DataFile
 
 
 @dataclass(frozen=True, slots=True)
-class LocalFolder:
-    """`TableFolder` at an absolute path. The mark of a generation is the inode of its folder, which a rename keeps."""
+class StagingFolder:
+    """Local folder at an absolute path, and the staging folders in it."""
 
     path: str
 
     def exists(self) -> bool:
         return Path(self.path).is_dir()
+
+    def staged_subfolder(self, staging: str, name: str) -> str:
+        return staged_files.staged_subfolder(staging, name)
+
+    def staged_files(self, staging: str) -> list[DataFile]:
+        return layout.files_below(staging)
+
+    def sync_staged(self, staging: str) -> None:
+        staged_files.sync_staged(staging)
+
+    def remove_empty(self) -> None:
+        staged_files.remove_empty(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolder(StagingFolder):
+    """`TableFolder` whose files are listed. The mark of a generation is the inode of its folder: a rename keeps it."""
 
     def files(self, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
         return layout.list_data_files(self.path, newest)
@@ -42,15 +59,6 @@ class LocalFolder:
 
     def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:
         return staged_files.make_staging(staging, in_new_folder=in_new_folder)
-
-    def staged_subfolder(self, staging: str, name: str) -> str:
-        return staged_files.staged_subfolder(staging, name)
-
-    def staged_files(self, staging: str) -> list[DataFile]:
-        return layout.files_below(staging)
-
-    def sync_staged(self, staging: str) -> None:
-        staged_files.sync_staged(staging)
 
     def discard_staging(self, staging: str) -> None:
         staged_files.discard_staging(staging)
@@ -110,9 +118,6 @@ class LocalFolder:
 
     def remove_first(self) -> None:
         staged_files.remove_first_generations(self.path)
-
-    def remove_empty(self) -> None:
-        staged_files.remove_empty(self.path)
 
     def remove_if_empty(self) -> bool:
         return staged_files.remove_empty_one(self.path)

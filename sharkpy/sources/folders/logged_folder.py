@@ -14,7 +14,7 @@ from sharkpy.catalog.file_log import LoggedFile
 from sharkpy.sources import layout, staged_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Generation, Placed, fold_name
-from sharkpy.sources.folders.local_folder import inode_mark
+from sharkpy.sources.folders.local_folder import StagingFolder, inode_mark
 from sharkpy.sources.folders.manifests import FILES
 from sharkpy.sources.layout import DataFile
 
@@ -23,20 +23,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedFolder:
-    """`TableFolder` at an absolute path. A generation is a commit: its number is the commit's.
+class LoggedFolder(StagingFolder):
+    """`TableFolder` whose files are logged. A generation is a commit: its number is the commit's.
 
     1. A write stages its files in `_files/<id of the write>`, and they stay there. The catalog's commit makes them
        count. Files that were staged for another folder, as for a table with Hive partitions, move into this one first.
     2. The mark of a generation is the inode of the folder of its files.
     """
 
-    path: str
     log: FileLog
     folder_id: int
-
-    def exists(self) -> bool:
-        return Path(self.path).is_dir()
 
     def files(self, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
         return self._data_files(self.log.files(self.folder_id, None if newest is None else newest()))
@@ -66,15 +62,6 @@ class LoggedFolder:
         except OSError as error:
             raise io_error(error, self.path) from None
         return staged_files.make_staging(staging)
-
-    def staged_subfolder(self, staging: str, name: str) -> str:
-        return staged_files.staged_subfolder(staging, name)
-
-    def staged_files(self, staging: str) -> list[DataFile]:
-        return layout.files_below(staging)
-
-    def sync_staged(self, staging: str) -> None:
-        staged_files.sync_staged(staging)
 
     def discard_staging(self, staging: str) -> None:
         """See `TableFolder`. Files that count stay."""
@@ -162,9 +149,6 @@ class LoggedFolder:
         """Nothing to do: the files that dead processes have staged are found by their notes."""
 
     def remove_first(self) -> None:
-        staged_files.remove_empty(self.path)
-
-    def remove_empty(self) -> None:
         staged_files.remove_empty(self.path)
 
     def remove_if_empty(self) -> bool:

@@ -69,14 +69,14 @@ test: $(TEST_STAMP)
 suite: $(TEST_STAMP)
 	$(PY) -m pytest -n $(JOBS) --dist loadfile --durations 10
 
-# Tests that wait for processes run in a run of their own, more of them at once. The log is not tracked.
+# Tests that wait for processes run in a run of their own, one more of them at once. The log is not tracked.
 FULL := --dist loadfile --all --timeout 1200 -o faulthandler_timeout=9000 -W error::ResourceWarning --durations 25
 LOG := build/test-all.log
 test-all: check
 	@mkdir -p $(dir $(LOG)) && { git log -1 --format="%h %s" || true; date; } > $(LOG)
 	@set -o pipefail; status=0; \
 	$(PY) -m pytest -n $(JOBS) $(FULL) -m "not waits" 2>&1 | tee -a $(LOG) || status=1; \
-	$(PY) -m pytest -n $$((2 * $(JOBS))) $(FULL) -m waits 2>&1 | tee -a $(LOG) || status=1; \
+	$(PY) -m pytest -n $$(($(JOBS) + 1)) $(FULL) -m waits 2>&1 | tee -a $(LOG) || status=1; \
 	date >> $(LOG); exit $$status
 
 # The tests believe the record of what Spark SQL and DuckDB have confirmed. This asks both again.

@@ -97,9 +97,7 @@ def test_inserts_keep_the_buckets(context: sharkpy.SharkContext) -> None:
     assert context.sql("SELECT count(*) FROM a JOIN b ON a.k = b.k").fetchall() == wanted
 
 
-@pytest.mark.variants(2)
-@pytest.mark.parametrize("is_foreign", [False, True])
-def test_files_of_others_are_put_in_buckets(context: sharkpy.SharkContext, tmp_path: Path, is_foreign: bool) -> None:
+def test_files_of_others_are_put_in_buckets(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     """Files with the names of a bucket's files, but with rows of other buckets, are read into the right buckets."""
     (source,) = Path(context.catalog.table("default", "src").location or "").rglob("*.parquet")
     context.sql("CREATE TABLE pairs AS SELECT id - 3 AS k, id AS v FROM src")
@@ -107,11 +105,7 @@ def test_files_of_others_are_put_in_buckets(context: sharkpy.SharkContext, tmp_p
     assert source != pairs
     named = tmp_path / "bucket-00001-part-00000-0.parquet"
     shutil.copyfile(pairs, named)
-    location = Path(context.catalog.table("default", "a").location or "")
-    if is_foreign:
-        shutil.copyfile(named, location / "base_0000001" / "bucket-00001-part-00009-0.parquet")
-    else:
-        context.sql(f"LOAD DATA LOCAL INPATH '{named}' INTO TABLE a")
+    context.sql(f"LOAD DATA LOCAL INPATH '{named}' INTO TABLE a")
     assert context.sql("SELECT count(*) FROM a").fetchall() == [(2000,)]
     assert is_in_buckets(context, "a")
     assert moved(context, PLAN) == 0

@@ -9,6 +9,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.sources.folders.generations import is_folded
 from tests.files import files_of
 from tests.rows import rows
 from tests.streaming.clauses import MEMORY, NOW
@@ -94,14 +95,13 @@ def test_the_last_epochs_are_kept(context: sharkpy.SharkContext, folder: Path) -
 @pytest.mark.slow
 def test_files_of_kept_epochs_are_not_put_together(context: sharkpy.SharkContext, folder: Path) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {MEMORY} {NOW} AS SELECT n FROM numbers")
-    location = Path(context.catalog.table("default", "t").location or "")
     known: dict[object, list[object]] = {}
     for last in range(10, 61, 10):
         for number in range(last - 9, last + 1):
             write_epochs(context, folder, range(number, number + 1))
             known[epochs(context)[0]] = numbers(context)
             context.table_cache.settle()
-        assert any(path.name.count("_") == 2 for path in location.iterdir()), "nothing was put together"
+        assert any(is_folded(file.path) for file in files_of(context)), "nothing was put together"
         epoch = epochs(context)[4]
         context.sql(f"ROLLBACK CONTINUOUS TABLE t TO EPOCH {epoch}")
         assert numbers(context) == known[epoch]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SharkError, SourceError, UnsupportedError
@@ -27,6 +28,7 @@ from sharkpy.plan.logical import Scan
 from sharkpy.sources import layout
 from sharkpy.sources.copied_files import copy_files, delete_unchanged
 from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.folders.logged_folder import files_in
 from sharkpy.sources.formats import check_format
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.named_files import FileTable, NamedFiles, is_pattern
@@ -34,6 +36,9 @@ from sharkpy.sources.open_files import store_of_file
 from sharkpy.sources.path_pattern import ANY_FOLDERS, local_matches, local_parts
 from sharkpy.sources.remote_files import is_file, matching_files, remote_files
 from sharkpy.values.types import Schema
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.file_log import FileLog
 
 _NOT_LINKED = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP)
 
@@ -123,7 +128,7 @@ def source_files(path: str, session: EngineSession) -> list[DataFile]:
         found = _remote_sources(path, session.catalog.named_access_id(path))
     else:
         session.restrictions.check_path(path)
-        found = _local_sources(local_path(path))
+        found = _local_sources(local_path(path), session.catalog.log)
         for file in found:
             session.restrictions.check_path(file.path)
     if not found:
@@ -137,11 +142,11 @@ def _remote_sources(path: str, access_id: str) -> list[DataFile]:
     return remote_files(path.rstrip("/"), access_id)
 
 
-def _local_sources(path: str) -> list[DataFile]:
+def _local_sources(path: str, log: FileLog) -> list[DataFile]:
     places = [path] if Path(path).exists() else _glob(path)
     if not places:
         raise SourceError(f'file or folder "{path}" does not exist', sqlstate="58P01")
-    found = [file for place in places for file in layout.list_data_files(place)]
+    found = [file for place in places for file in files_in(place, log)]
     for file in found:
         layout.require_readable(file.path)
     return found

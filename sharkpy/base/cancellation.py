@@ -22,9 +22,14 @@ _POLL_SECONDS = 0.05
 
 
 class Cancellation:
-    """Cancellation of one statement. Any thread may call `cancel`; the statement raises the first error given."""
+    """Cancellation of one statement. Any thread may call `cancel`; the statement raises the first error given.
+
+    `text` is the statement without secrets, and `user` its user. Both are empty for other work.
+    """
 
     def __init__(self) -> None:
+        self.text = ""
+        self.user = ""
         self._lock = threading.Lock()
         self._error: SharkError | None = None
         self._stops: list[Callable[[], None]] = []

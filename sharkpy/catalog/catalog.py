@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import logging
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import (
     BindError,
-    CancelledError,
-    SharkError,
     TableChangedError,
     TableExistsError,
     TableNotFoundError,
 )
+from sharkpy.catalog.garbage_collector import GarbageCollector
 from sharkpy.catalog.json_rows import table_to_json
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Database, Table, TableKind
 from sharkpy.catalog.names import DEFAULT_DATABASE, GLOBAL_TEMP, check_name
-from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS, ReadableCatalog
+from sharkpy.catalog.path_gate import local_path
+from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_to_json
 from sharkpy.catalog.table_store import PartitionChanges
 from sharkpy.catalog.warehouse_identity import CatalogOwner, catalog_owner, note_claim_placed, note_remote_place
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.table_folders import TableFolders
-
-_GARBAGE_BATCH = 256
-_log = logging.getLogger(__name__)
+    from sharkpy.catalog.hive_partition import HivePartition
 
 
 def new_table_id() -> str:
@@ -41,13 +36,8 @@ def new_table_id() -> str:
     return uuid.uuid4().hex
 
 
-class Catalog(ReadableCatalog):
-    """Databases and tables of a warehouse, as one session sees and changes them.
-
-    1. Every change is one transaction of the catalog's SQLite file.
-    2. `garbage` holds the folders of dropped tables until they are deleted, so that a killed DROP cannot leave rows to
-       a later table of the same name.
-    """
+class Catalog(GarbageCollector):
+    """Databases and tables of a warehouse, as one session sees and changes them. Every change is a transaction."""
 
     def freeing_space(self) -> AbstractContextManager[None]:
         """Run a body that frees space. On a full disk, it may use the warehouse's reserve."""
@@ -120,8 +110,21 @@ class Catalog(ReadableCatalog):
             for table in tables:
                 if not table.is_state:
                     self.drop_table(table)
+            if not self.is_shared:
+                self.dropped.keep_database(key)
             self._store.remove_database(key)
         return tables
+
+    def undrop_database(self, name: str) -> None:
+        """Restore a dropped database with the tables that were dropped with it.
+
+        Raise DatabaseNotFoundError if none is retained, BindError 42P04 if the name is taken.
+        """
+        key = name.lower()
+        with self.transaction(is_durable=True):
+            if self.find_database(key) is not None:
+                raise BindError(f'database "{key}" already exists', sqlstate="42P04")
+            self.dropped.restore_database(key)
 
     # Tables
 
@@ -151,9 +154,11 @@ class Catalog(ReadableCatalog):
             if old is not None:
                 self._forget(old)
             if created.location is not None:
+                for one in self.dropped.around(created.location):
+                    self.purge(one)
                 self._clear_garbage(created.location)
                 if self.can_log(created):
-                    self.log.begin(created.location)
+                    self._begin_log(created, created.location)
             self._store.add(created)
             if publish is not None:
                 publish()
@@ -172,8 +177,26 @@ class Catalog(ReadableCatalog):
 
         return not holds_files(location)
 
-    def drop_table(self, table: Table) -> None:
-        """Forget `table`. The folder of a managed table becomes garbage (see `collect_garbage`)."""
+    def _begin_log(self, table: Table, location: str) -> None:
+        """Log the files of a new table, with a history unless a continuous query writes it."""
+        has_history = not (table.continuous or table.is_state)
+        self.log.begin(location, table.table_id if has_history else "")
+        if has_history:
+            self.history.note(table.table_id)
+
+    def check_owned_folders(self, table: Table, partitions: Iterable[HivePartition] = ()) -> None:
+        """Raise NotAllowedError if a folder to be deleted is reached through a link that leads out of the session's
+        bounds. If the folder itself is a link, only the link is deleted.
+        """
+        for folder in (table.location, *(one.folder(table) for one in partitions)):
+            if folder is not None and not uri.is_remote(folder):
+                self.gate.check_folder(uri.parent(local_path(folder)))
+
+    def drop_table(self, table: Table, *, is_purged: bool = False) -> None:
+        """Forget `table`. The folder of a managed table becomes garbage (see `collect_garbage`).
+
+        If the table has a history and is not purged, it can be restored until its retention is over.
+        """
         key = (table.database, table.name)
         with self._lock:
             temporary = self._temporary_in(table.database)
@@ -182,14 +205,31 @@ class Catalog(ReadableCatalog):
                 if not self.is_read_only:
                     self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
                 return
-            with self._store.transaction():
-                self._forget(table)
+            with self.transaction(is_durable=True):
+                self._forget(table, is_purged=is_purged)
 
-    def _forget(self, table: Table) -> None:
+    def undrop_table(self, database: str, name: str) -> None:
+        """Restore the last dropped table of a name.
+
+        Raise TableNotFoundError if none is retained, TableExistsError if the name is taken.
+        """
+        key = (self.database(database).name, name.lower())
+        with self.transaction(is_durable=True):
+            if self._find_permanent(key) is not None:
+                raise _exists(key[1])
+            self.dropped.restore(*key)
+
+    def _forget(self, table: Table, *, is_purged: bool = False) -> None:
         """Forget a table. Call this inside a transaction."""
         current = self._store.current(table)
         if current is None:
             raise TableNotFoundError(f"Table not found {table.name}")
+        self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
+        self.streams.forget(table.table_id, current.continuous)
+        is_kept = not is_purged and current.owns_data and self.has_history(current)
+        if is_kept and self.retention(current).seconds > 0:
+            self.dropped.keep(current)
+            return
         if table.owns_data:
             from sharkpy.catalog.table_folders import drops_folder
 
@@ -201,8 +241,7 @@ class Catalog(ReadableCatalog):
         self._store.remove(current)
         if is_lake(current) and current.owns_data:
             self.lakes.drop(current)
-        self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
-        self.streams.forget(table.table_id, current.continuous)
+        self.history.forget(table.table_id)
         if (state := self.state_table(current)) is not None:
             self._forget(state)
 
@@ -238,6 +277,8 @@ class Catalog(ReadableCatalog):
                 self._check_unchanged(was, now)
                 if now is None:
                     raise TableNotFoundError(f"Table not found {table.name}")
+                if self.has_history(now):
+                    self.history.note_altered(now.table_id)
                 kept = [(one, one.keeping(now, altered, cascade=cascade)) for one in self.partitions(now)]
                 changed = [(before, after) for before, after in kept if before != after]
                 self._store.alter(now, altered, changed, cascade)
@@ -253,14 +294,6 @@ class Catalog(ReadableCatalog):
         if now is None or (now.database, now.name, table_to_json(now)) != (was.database, was.name, table_to_json(was)):
             message = f'"{was.name}" was changed by another session at the same time'
             raise TableChangedError(message, hint="run the statement again")
-
-    @contextmanager
-    def transaction(self, *, is_durable: bool = False) -> Iterator[None]:
-        """Run a transaction: changes in it are committed together or not at all. Other writers wait.
-        Transactions nest. `is_durable`: a loss of power after it does not undo it.
-        """
-        with self._lock, self._file.transaction(is_durable=is_durable), self._store.transaction():
-            yield
 
     def copy_file(self, path: str) -> None:
         """Copy the last committed state of the catalog's file to a new file. Inside a transaction it cannot change
@@ -299,117 +332,6 @@ class Catalog(ReadableCatalog):
             self.require(table)
             with self._store.partition_changes(table) as changes:
                 yield changes
-
-    # Folders of dropped tables
-
-    def clear_garbage(self, path: str) -> None:
-        """Remove garbage of dropped tables and Hive partitions at `path` and in its parents, before data is put there.
-        Raise an error if that fails in a remote folder.
-        """
-        around = "SELECT folder FROM garbage WHERE folder = ? OR substr(?, 1, length(folder) + 1) = folder || '/'"
-        stored = self.locations.stored(uri.normalized(path))
-        with self._lock, self._store.transaction():
-            for (folder,) in self._file.rows(around, stored, stored):
-                self._clear_garbage(self.locations.absolute(folder))
-        self.trash.empty()
-
-    def keep_garbage(self, path: str) -> bool:
-        """Keep the files of a dropped Hive partition at `path` if they may be read: new data has to hide them.
-
-        Return False if nothing has to be kept. Call this inside a transaction.
-        """
-        stored = self.locations.stored(uri.normalized(path))
-        if self.is_shared or self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is None:
-            return False
-        if not any(map(self.readers.is_read, (path, *uri.parents(path)))):
-            return False
-        self._file.run("DELETE FROM garbage WHERE folder = ?", stored)
-        return True
-
-    def collect_garbage(self) -> None:
-        """Delete the folders of dropped tables. Folders that are being read, or cannot be deleted now, stay listed."""
-        rows = self._file.rows("SELECT folder FROM garbage")
-        # A table's folder comes before the folders of its Hive partitions in it.
-        waiting = sorted(self.locations.absolute(folder) for (folder,) in rows)
-        local = [path for path in waiting if not uri.is_remote(path)]
-        # Each transaction is synced to disk: one per Hive partition would take seconds for thousands of them.
-        for start in range(0, len(local), _GARBAGE_BATCH):
-            self._collect(local[start : start + _GARBAGE_BATCH])
-        if local:
-            self.trash.empty()
-        self._collect_remote([path for path in waiting if uri.is_remote(path)])
-
-    def _collect_remote(self, waiting: Sequence[str]) -> None:
-        """Collect remote folders one by one, since each may take long. Stop at the first failure."""
-        gone = ""
-        for path in waiting:
-            if gone and uri.below(path, gone) is not None:
-                self._file.run("DELETE FROM garbage WHERE folder = ?", self.locations.stored(path))
-                continue
-            try:
-                self._collect([path], self._remove_data(path))
-            except CancelledError:
-                raise
-            except SharkError as error:
-                _log.warning('what was dropped in "%s" could not be deleted: %s', uri.redacted(path), error)
-                return
-            gone = path
-
-    def _remove_data(self, path: str) -> Collection[str]:
-        """Remove the data files in a dropped remote folder, which may be many, while other statements change the
-        catalog.
-
-        Files that are added meanwhile have other names. `_collect` removes the rest. It gets the returned list of
-        removed files in other folders, which are files of Hive partitions.
-        """
-        if self.is_shared:
-            return ()
-        from sharkpy.catalog.table_folders import TableFolders
-
-        with self._lock, self._store.transaction():
-            is_read = any(map(self.readers.is_read, (path, *uri.parents(path))))
-            if is_read or not self._is_garbage(path) or TableFolders(self).folder_inside(path) is not None:
-                return ()
-            remove = self.removal_of_data(path)
-        return remove()
-
-    def _is_garbage(self, path: str) -> bool:
-        stored = self.locations.stored(uri.normalized(path))
-        return self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is not None
-
-    def _collect(self, waiting: Sequence[str], removed: Collection[str] = ()) -> None:
-        from sharkpy.catalog.table_folders import TableFolders
-
-        with self._lock, self._store.transaction():
-            taken = TableFolders(self)
-            is_read = functools.cache(self.readers.is_read)
-            for path in waiting:
-                folders = () if self.is_shared else (path, *uri.parents(path))
-                if not any(map(is_read, folders)):
-                    self._clear_garbage(path, taken, removed)
-
-    def _clear_garbage(self, path: str, taken: TableFolders | None = None, removed: Collection[str] = ()) -> None:
-        """Move a dropped table's folder away, then forget it. Call this inside a transaction.
-
-        A folder stays if it contains another table's folder, or belongs to another managed table too.
-        """
-        if not self._is_garbage(path):
-            return
-        from sharkpy.catalog.table_folders import TableFolders
-
-        is_others = (taken or TableFolders(self)).folder_inside(path) is not None
-        if is_others or self._take(path, removed) or self.is_shared:
-            self._file.run("DELETE FROM garbage WHERE folder = ?", self.locations.stored(uri.normalized(path)))
-
-    def _take(self, path: str, removed: Collection[str]) -> bool:
-        """Remove a folder; a local folder is moved away. Return False if some files are still there."""
-        if not uri.is_remote(path):
-            is_gone = self.trash.take(path)
-            if is_gone:
-                self.log.forget_below(path)
-            return is_gone
-        self.remove_remote(path, removed)
-        return True
 
     def _alter_temporary(
         self, temporary: dict[tuple[str, str], Table], old_key: tuple[str, str], altered: Table

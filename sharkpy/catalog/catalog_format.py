@@ -15,6 +15,7 @@ sharkpy that wrote it.
 8: tags of the files of streams.
 9: owners of warehouses at URIs.
 10: the log of the files of managed tables. Tables of earlier formats keep generations in folders.
+11: the history of these tables.
 """
 
 from __future__ import annotations
@@ -39,11 +40,13 @@ from sharkpy.catalog.catalog_upgrades import (
     upgrade_format_7,
     upgrade_format_8,
     upgrade_format_9,
+    upgrade_format_10,
 )
 from sharkpy.catalog.file_log import FILE_LOG_TABLES
+from sharkpy.catalog.table_history import HISTORY_TABLES
 from sharkpy.columnar.block_folders import locked_file
 
-FORMAT = 10
+FORMAT = 11
 _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     1: upgrade_format_1,
     2: upgrade_format_2,
@@ -54,6 +57,7 @@ _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     7: upgrade_format_7,
     8: upgrade_format_8,
     9: upgrade_format_9,
+    10: upgrade_format_10,
 }
 """Upgrades to the next format, by the format that they upgrade."""
 _EXCLUSIVE_SECONDS = 10.0
@@ -69,7 +73,8 @@ _SCHEMA = (
     " PRIMARY KEY (database, name)) WITHOUT ROWID",
     "CREATE TABLE garbage (folder TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE partition_ (partition_id INTEGER PRIMARY KEY AUTOINCREMENT, table_id TEXT NOT NULL,"
-    " name TEXT NOT NULL, folder TEXT, newest INTEGER, form TEXT NOT NULL DEFAULT '', UNIQUE (table_id, name))",
+    " name TEXT NOT NULL, folder TEXT, newest INTEGER, form TEXT NOT NULL DEFAULT '', added INTEGER NOT NULL DEFAULT 0,"
+    " UNIQUE (table_id, name))",
     "CREATE TABLE statistics_ (table_id TEXT, partition TEXT, body TEXT NOT NULL,"
     " PRIMARY KEY (table_id, partition)) WITHOUT ROWID",
     "CREATE TABLE function_ (database TEXT, name TEXT, definition TEXT NOT NULL,"
@@ -86,6 +91,7 @@ _SCHEMA = (
     " PRIMARY KEY (query_id, epoch, partition_id)) WITHOUT ROWID",
     "CREATE TABLE feed_ (stream_id TEXT PRIMARY KEY, table_id TEXT NOT NULL) WITHOUT ROWID",
     *FILE_LOG_TABLES,
+    *HISTORY_TABLES,
 )
 
 

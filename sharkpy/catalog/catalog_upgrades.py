@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.uri import Locations, is_outside
-from sharkpy.catalog.file_log import FILE_LOG_TABLES
+from sharkpy.catalog.table_history import HISTORY_TABLES
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS database_ (name TEXT PRIMARY KEY, location TEXT NOT NULL, comment TEXT,"
@@ -132,10 +133,53 @@ def upgrade_format_8(connection: sqlite3.Connection, _: Locations) -> None:
     connection.execute(OWNER_TABLE)
 
 
+_ADDED_TO_FORMAT_9 = (
+    "CREATE TABLE commit_ (commit_id INTEGER PRIMARY KEY AUTOINCREMENT, time_ms INTEGER NOT NULL)",
+    "CREATE TABLE folder_ (folder_id INTEGER PRIMARY KEY, folder TEXT UNIQUE NOT NULL, newest INTEGER NOT NULL,"
+    " rewritten INTEGER NOT NULL)",
+    "CREATE TABLE file_ (file_id INTEGER PRIMARY KEY, folder_id INTEGER NOT NULL, position INTEGER NOT NULL,"
+    " added INTEGER NOT NULL, removed INTEGER, path TEXT NOT NULL, size_bytes INTEGER NOT NULL,"
+    " modified_ns INTEGER NOT NULL)",
+    "CREATE INDEX file_now ON file_ (folder_id, position, file_id) WHERE removed IS NULL",
+    "CREATE INDEX file_removed ON file_ (folder_id, removed) WHERE removed IS NOT NULL",
+    "CREATE INDEX file_added ON file_ (folder_id, added)",
+    "CREATE INDEX file_path ON file_ (folder_id, path)",
+)
+
+
 def upgrade_format_9(connection: sqlite3.Connection, _: Locations) -> None:
     """Upgrade a catalog to format 10, in the caller's transaction."""
-    for statement in FILE_LOG_TABLES:
+    for statement in _ADDED_TO_FORMAT_9:
         connection.execute(statement)
+
+
+_ADDED_TO_FORMAT_10 = (
+    "ALTER TABLE commit_ ADD COLUMN author TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE commit_ ADD COLUMN statement TEXT NOT NULL DEFAULT ''",
+    "CREATE INDEX commit_time ON commit_ (time_ms)",
+    "ALTER TABLE folder_ ADD COLUMN table_id TEXT NOT NULL DEFAULT ''",
+    "CREATE INDEX folder_table ON folder_ (table_id)",
+    "ALTER TABLE file_ ADD COLUMN num_rows INTEGER",
+    "ALTER TABLE partition_ ADD COLUMN added INTEGER NOT NULL DEFAULT 0",
+)
+
+
+def upgrade_format_10(connection: sqlite3.Connection, _: Locations) -> None:
+    """Upgrade a catalog to format 11, in the caller's transaction. The history of its tables begins with a commit."""
+    for statement in (*_ADDED_TO_FORMAT_10, *HISTORY_TABLES):
+        connection.execute(statement)
+    now = time.time_ns() // 1_000_000
+    commit = connection.execute("INSERT INTO commit_ VALUES (NULL, ?, '', '')", (now,)).lastrowid
+    folders = {folder: folder_id for folder_id, folder in connection.execute("SELECT folder_id, folder FROM folder_")}
+    for table_id, text in connection.execute("SELECT table_id, definition FROM table_").fetchall():
+        body = json.loads(text)
+        location = body["location"]
+        if location not in folders or body.get("continuous") or body.get("state_of"):
+            continue
+        own = "folder = ? OR (folder > ? AND folder < ?)"
+        places = (location, f"{location}/", f"{location}0")
+        connection.execute(f"UPDATE folder_ SET table_id = ? WHERE {own}", (table_id, *places))
+        connection.execute("INSERT INTO change_ VALUES (?, ?, 0, 0, 0, 0)", (table_id, commit))
 
 
 _log = logging.getLogger(__name__)

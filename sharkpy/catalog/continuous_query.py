@@ -96,20 +96,6 @@ class EmitMode(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class EpochPoint:
-    """An epoch as a statement names it: by its number, or as the last one written by a time in milliseconds since 1970.
-
-    One of the two fields is None.
-    """
-
-    epoch: int | None = None
-    moment_ms: int | None = None
-
-    def __str__(self) -> str:
-        return f"epoch {self.epoch}" if self.epoch is not None else "the epoch of that moment"
-
-
-@dataclass(frozen=True, slots=True)
 class ContinuousQuery:
     """A continuous query: its definition and its progress.
 

@@ -52,6 +52,8 @@ class CatalogFile:
         """Whether transactions now wait for the disk."""
         self.transaction_number = 0
         """Number of the current or last transaction of this process."""
+        self.last_commit = (-1, 0)
+        """Number of a transaction, and its commit: see `commit_of`."""
         self._read_only: ReadOnlyDatabase | None = None
         self.reserve = SpaceReserve(f"{path.removesuffix('.sqlite')}.reserve")
         self._checkpoints = Checkpoints(path)

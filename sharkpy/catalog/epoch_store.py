@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import BindError, TableChangedError
-from sharkpy.catalog.continuous_query import ContinuousQuery, EpochPoint, Offsets, offsets_from_text, offsets_to_text
+from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, offsets_from_text, offsets_to_text
 
 if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
     from sharkpy.catalog.model import Table
+    from sharkpy.catalog.table_history import VersionPoint
 
 _COLUMNS = "epoch, generation, offsets, written_ms"
 
@@ -60,19 +61,19 @@ class EpochStore:
         sql = f"SELECT {_COLUMNS} FROM epoch_ WHERE query_id = ? ORDER BY epoch"
         return [_kept(row) for row in self._file.rows(sql, query_id)]
 
-    def wanted(self, query_id: str, name: str, point: EpochPoint) -> RetainedEpoch:
+    def wanted(self, query_id: str, name: str, point: VersionPoint) -> RetainedEpoch:
         """Return the kept epoch that a statement names. Raise BindError 22023, with the table's `name`, if it is not
         kept.
         """
         kept = self.kept(query_id)
-        if point.epoch is not None:
-            found = [one for one in kept if one.number == point.epoch]
+        if point.moment_ms is None:
+            found = [one for one in kept if one.number == point.number]
         else:
-            found = [one for one in kept if point.moment_ms is not None and one.written_ms <= point.moment_ms]
+            found = [one for one in kept if one.written_ms <= point.moment_ms]
         if not found:
             hint = f"epochs {kept[0].number} to {kept[-1].number} are available" if kept else "no epoch is available"
             raise BindError(
-                f"{point} of {name} is not available",
+                f"{epoch_text(point)} of {name} is not available",
                 hint=f"{hint}; shark.stream.kept.epochs sets their number",
                 sqlstate="22023",
             )
@@ -126,6 +127,11 @@ class EpochStore:
         """Forget all epochs of a query, since its table starts over or is dropped."""
         self._file.run("DELETE FROM epoch_ WHERE query_id = ?", query_id)
         self._file.run("DELETE FROM epoch_partition_ WHERE query_id = ?", query_id)
+
+
+def epoch_text(point: VersionPoint) -> str:
+    """Return the words that name an epoch in a message."""
+    return f"epoch {point.number}" if point.moment_ms is None else "the epoch of that moment"
 
 
 def _kept(row: Any) -> RetainedEpoch:

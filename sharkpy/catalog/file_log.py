@@ -5,29 +5,34 @@ A commit is a transaction of the catalog that changes the files of tables. Its n
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
+from sharkpy.catalog.table_history import commit_of
 
 if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
+    from sharkpy.catalog.table_history import TableHistory
 
 FILE_LOG_TABLES = (
-    "CREATE TABLE commit_ (commit_id INTEGER PRIMARY KEY AUTOINCREMENT, time_ms INTEGER NOT NULL)",
+    "CREATE TABLE commit_ (commit_id INTEGER PRIMARY KEY AUTOINCREMENT, time_ms INTEGER NOT NULL,"
+    " author TEXT NOT NULL DEFAULT '', statement TEXT NOT NULL DEFAULT '')",
+    "CREATE INDEX commit_time ON commit_ (time_ms)",
     "CREATE TABLE folder_ (folder_id INTEGER PRIMARY KEY, folder TEXT UNIQUE NOT NULL, newest INTEGER NOT NULL,"
-    " rewritten INTEGER NOT NULL)",
+    " rewritten INTEGER NOT NULL, table_id TEXT NOT NULL DEFAULT '')",
+    "CREATE INDEX folder_table ON folder_ (table_id)",
     "CREATE TABLE file_ (file_id INTEGER PRIMARY KEY, folder_id INTEGER NOT NULL, position INTEGER NOT NULL,"
     " added INTEGER NOT NULL, removed INTEGER, path TEXT NOT NULL, size_bytes INTEGER NOT NULL,"
-    " modified_ns INTEGER NOT NULL)",
+    " modified_ns INTEGER NOT NULL, num_rows INTEGER)",
     "CREATE INDEX file_now ON file_ (folder_id, position, file_id) WHERE removed IS NULL",
     "CREATE INDEX file_removed ON file_ (folder_id, removed) WHERE removed IS NOT NULL",
     "CREATE INDEX file_added ON file_ (folder_id, added)",
     "CREATE INDEX file_path ON file_ (folder_id, path)",
 )
 """`folder_.newest` is the last commit that has changed the folder's rows, `rewritten` the last one that replaced them.
+`table_id` is the table whose history has these commits. It is empty for a continuous query's folder, which has epochs.
 
 `file_.path` is relative to the folder. The rows of a table are the rows of its files, ordered by `position`, then by
 `file_id`. A file is one of commit n's if `added` <= n < `removed`; without `removed`, it is a current one.
@@ -36,13 +41,17 @@ FILE_LOG_TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class LoggedFile:
-    """A file of a folder. `position` is the commit of its first rows, `added` the commit of its last ones."""
+    """A file of a folder. `position` is the commit of its first rows, `added` the commit of its last ones.
+
+    `num_rows` is None if its writer did not count its rows.
+    """
 
     path: str
     size_bytes: int
     modified_ns: int
-    position: int
-    added: int
+    num_rows: int | None = None
+    position: int = 0
+    added: int = 0
 
 
 class FileLog:
@@ -54,26 +63,38 @@ class FileLog:
        last rows on, and the replaced files up to that commit.
     """
 
-    def __init__(self, file: CatalogFile) -> None:
+    def __init__(self, file: CatalogFile, history: TableHistory) -> None:
         self._file = file
-        self._commit = (-1, 0)
-        """Number of a transaction, and its commit."""
+        self._history = history
 
     def find(self, folder: str) -> int | None:
         """Return the id of a logged folder, or None for other folders."""
         row = self._file.row("SELECT folder_id FROM folder_ WHERE folder = ?", self._stored(folder))
         return None if row is None else int(row[0])
 
-    def begin(self, folder: str) -> None:
-        """Log a folder, which has no rows yet."""
-        self._file.run("INSERT OR IGNORE INTO folder_ VALUES (NULL, ?, 0, 0)", self._stored(folder))
+    def begin(self, folder: str, table_id: str) -> None:
+        """Log a folder, which has no rows yet. `table_id`: see `FILE_LOG_TABLES`."""
+        sql = "INSERT INTO folder_ VALUES (NULL, ?, 0, 0, ?) ON CONFLICT DO UPDATE SET table_id = excluded.table_id"
+        self._file.run(sql, self._stored(folder), table_id)
 
-    def move(self, folder: str, target: str) -> None:
-        """Note that a folder was renamed, with the folders below it."""
+    def owner(self, folder: str) -> str | None:
+        """Return the id of the table whose history has a folder's commits: empty if none has, and None for a folder
+        without a log.
+        """
+        row = self._file.row("SELECT table_id FROM folder_ WHERE folder = ?", self._stored(folder))
+        return None if row is None else str(row[0])
+
+    def move(self, folder: str, target: str, home: str = "") -> None:
+        """Note that a folder was renamed, with the folders below it. `home`: folder of the table that it belongs to
+        now, if that is another one.
+        """
         self.forget_below(target)
         below, names = self._below(folder)
-        sql = f"UPDATE folder_ SET folder = ? || substr(folder, ?) WHERE {below}"
-        self._file.run(sql, self._stored(target), len(names[0]) + 1, *names)
+        for one in ("folder_", "past_partition_"):
+            sql = f"UPDATE {one} SET folder = ? || substr(folder, ?) WHERE {below}"
+            self._file.run(sql, self._stored(target), len(names[0]) + 1, *names)
+        if home and (table_id := self.owner(home)) is not None:
+            self._file.run("UPDATE folder_ SET table_id = ? WHERE folder = ?", table_id, self._stored(target))
 
     def forget_below(self, folder: str) -> None:
         """Forget a folder and the folders below it, whose files were removed."""
@@ -123,29 +144,64 @@ class FileLog:
     def commit(self, folder_id: int, files: Iterable[LoggedFile], *, overwrite: bool) -> int:
         """Add files to a folder, or replace all of its files. Return the transaction's commit."""
         with self._file.transaction():
-            number = self._number()
+            number, given = commit_of(self._file), list(files)
+            removed: tuple[int, int | None] = (0, 0)
             if overwrite:
                 # Files that this very transaction has added never count for anyone.
                 fresh = "DELETE FROM file_ WHERE folder_id = ? AND added = ? AND removed IS NULL"
                 self._file.run(fresh, folder_id, number)
+                removed = self._counts(folder_id)
                 sql = "UPDATE file_ SET removed = ? WHERE folder_id = ? AND removed IS NULL"
                 self._file.run(sql, number, folder_id)
                 self._file.run("UPDATE folder_ SET rewritten = ? WHERE folder_id = ?", number, folder_id)
-            self._file.run("UPDATE folder_ SET newest = ? WHERE folder_id = ?", number, folder_id)
-            self._insert(folder_id, files, number, number)
+            newest = "UPDATE folder_ SET newest = ? WHERE folder_id = ? RETURNING table_id"
+            self._insert(folder_id, given, number, number)
+            for (table_id,) in filter(any, self._file.rows(newest, number, folder_id)):
+                rows = [one.num_rows for one in given]
+                num_rows = None if None in rows else sum(filter(None, rows))
+                self._history.note(table_id, (len(given), num_rows), removed)
             return number
+
+    def _counts(self, folder_id: int, first: int = 0, last: int = 1 << 62) -> tuple[int, int | None]:
+        """Return the number of current files at some positions, and of their rows if all are counted."""
+        sql = "SELECT count(*), count(num_rows), sum(num_rows) FROM file_ WHERE folder_id = ? AND removed IS NULL"
+        row = self._file.row(f"{sql} AND position BETWEEN ? AND ?", folder_id, first, last)
+        num_files, num_counted, num_rows = row or (0, 0, 0)
+        return num_files, (num_rows or 0) if num_counted == num_files else None
 
     def fold(self, folder_id: int, first: int, last: int, files: Iterable[LoggedFile]) -> None:
         """Replace the current files at the positions from `first` to `last` by files with the same rows."""
         sql = "UPDATE file_ SET removed = ? WHERE folder_id = ? AND removed IS NULL AND position BETWEEN ? AND ?"
         with self._file.transaction():
+            _, num_rows = self._counts(folder_id, first, last)
+            given = list(files)
+            if len(given) == 1:
+                given = [replace(given[0], num_rows=num_rows)]
             self._file.run(sql, last, folder_id, first, last)
-            self._insert(folder_id, files, first, last)
+            self._insert(folder_id, given, first, last)
 
     def removed(self, folder_id: int, until: int | None = None) -> set[str]:
         """Return the paths of files that no current row needs, of the commits up to `until`."""
         sql = "SELECT path FROM file_ WHERE folder_id = ? AND removed IS NOT NULL AND removed <= ?"
         return {path for (path,) in self._file.rows(sql, folder_id, (1 << 62) if until is None else until)}
+
+    def tables_to_sweep(self) -> list[str]:
+        """Return the ids of tables with files that no current row needs."""
+        removed = "SELECT folder_id FROM file_ WHERE removed IS NOT NULL"
+        rows = self._file.rows(f"SELECT DISTINCT table_id FROM folder_ WHERE folder_id IN ({removed})")
+        return [table_id for (table_id,) in rows if table_id]
+
+    def folders_to_sweep(self, table_id: str, until: int) -> list[str]:
+        """Return the paths of a table's folders with files that no current row needs, of the commits up to `until`."""
+        sql = "SELECT folder FROM folder_ WHERE table_id = ? AND EXISTS (SELECT 1 FROM file_"
+        removed = "WHERE file_.folder_id = folder_.folder_id AND removed IS NOT NULL AND removed <= ?)"
+        rows = self._file.rows(f"{sql} {removed}", table_id, until)
+        return [self._file.locations.absolute(folder) for (folder,) in rows]
+
+    def forget_empty(self, folder: str) -> bool:
+        """Forget a folder without files. Return False if it has files, of any version, or no log."""
+        empty = "folder = ? AND NOT EXISTS (SELECT 1 FROM file_ WHERE file_.folder_id = folder_.folder_id)"
+        return bool(self._file.run(f"DELETE FROM folder_ WHERE {empty}", self._stored(folder)))
 
     def forget_removed(self, folder_id: int, paths: Iterable[str]) -> None:
         """Forget files that `removed` has returned."""
@@ -155,22 +211,14 @@ class FileLog:
                 self._file.run(sql, folder_id, path)
 
     def _insert(self, folder_id: int, files: Iterable[LoggedFile], position: int, added: int) -> None:
-        sql = "INSERT INTO file_ VALUES (NULL, ?, ?, ?, NULL, ?, ?, ?)"
+        sql = "INSERT INTO file_ VALUES (NULL, ?, ?, ?, NULL, ?, ?, ?, ?)"
         for one in files:
-            self._file.run(sql, folder_id, position, added, one.path, one.size_bytes, one.modified_ns)
+            self._file.run(sql, folder_id, position, added, one.path, one.size_bytes, one.modified_ns, one.num_rows)
 
     def _found(self, condition: str, *parameters: object) -> list[LoggedFile]:
-        columns = "path, size_bytes, modified_ns, position, added"
+        columns = "path, size_bytes, modified_ns, num_rows, position, added"
         sql = f"SELECT {columns} FROM file_ WHERE {condition} ORDER BY position, file_id"
         return [LoggedFile(*row) for row in self._file.rows(sql, *parameters)]
-
-    def _number(self) -> int:
-        """Return the commit of the current transaction."""
-        transaction = self._file.transaction_number
-        if self._commit[0] != transaction:
-            number = self._file.insert("INSERT INTO commit_ VALUES (NULL, ?)", time.time_ns() // 1_000_000)
-            self._commit = (transaction, number)
-        return self._commit[1]
 
     def _stored(self, folder: str) -> str:
         return self._file.locations.stored(uri.normalized(folder))

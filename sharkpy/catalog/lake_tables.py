@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.path_gate import PathGate
     from sharkpy.catalog.system_tables import SystemTable
+    from sharkpy.catalog.table_history import VersionPoint
     from sharkpy.values.types import Schema
 
 LAKES = {
@@ -45,20 +46,6 @@ def lake_path(location: str) -> str:
     """
     check_lake_place(location)
     return location.rstrip("/") if uri.is_remote(location) else local_path(location)
-
-
-@dataclass(frozen=True, slots=True)
-class LakePoint:
-    """Snapshot at which a query reads a table: by number, by name, or the last one at a point in time."""
-
-    number: int | None = None
-    name: str = ""
-    moment_ms: int | None = None
-
-    def __str__(self) -> str:
-        if self.moment_ms is not None:
-            return f"time {self.moment_ms}"
-        return self.name or f"version {self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +98,7 @@ class LakeTables(Protocol):
 
     def current(self, entry: Table) -> Table: ...
 
-    def at(self, table: Table, point: LakePoint) -> Table:
+    def at(self, table: Table, point: VersionPoint) -> Table:
         """Return an earlier version of the table. Raise BindError 22023 if the snapshot is not kept."""
 
     def named(self, word: str, place: str, gate: PathGate) -> Table:

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from sharkpy.catalog.continuous_query import EmitMode, EpochPoint
+from sharkpy.catalog.continuous_query import EmitMode
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.values.types import DataType, Field, Schema
 
 PURGE_PROPERTY = "external.table.purge"
@@ -200,8 +201,8 @@ class Table:
     """Further columns of a stream, after the columns of `schema`."""
     sink: StreamSource | None = field(compare=False, default=None)
     """The destination of a continuous sink, or None for a folder, which is its `location`."""
-    as_of: EpochPoint | None = field(compare=False, default=None)
-    """The epoch at which a query reads a continuous table. Tables in the catalog have none."""
+    as_of: VersionPoint | None = field(compare=False, default=None)
+    """The version at which a query reads the table. Tables in the catalog have none."""
     state_of: str = field(compare=False, default="")
     """For a state table, which holds the state of a continuous query between epochs: the id of the table, insert or
     sink that has the query's name and no rows of its own.
@@ -324,6 +325,11 @@ class Table:
         text = dict(self.properties).get(CACHE_PROPERTY, "NONE").upper()
         aliases = {"TRUE": "MEMORY", "FALSE": "NONE"}
         return CacheMode(aliases.get(text, text))
+
+    @property
+    def base_id(self) -> str:
+        """The id in the catalog, also of a table at an earlier version."""
+        return self.table_id.partition("@")[0]
 
     def from_files(self, mark: str) -> Table:
         """Return the table under another id, which ends in `mark`. Its rows are read from files, not from memory."""

@@ -5,9 +5,11 @@ statements.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -17,32 +19,39 @@ from sharkpy.base.errors import (
     DatabaseNotFoundError,
     InternalError,
     TableNotFoundError,
+    UnsupportedError,
     did_you_mean,
 )
+from sharkpy.base.settings import Conf
 from sharkpy.base.uri import STATE_FOLDER, Locations
 from sharkpy.base.wildcards import names_matching
 from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.dropped_tables import DroppedTables
 from sharkpy.catalog.file_log import FileLog
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.folder_readers import WANTED, FolderReaders
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction, Resources
 from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition, partitions_before
+from sharkpy.catalog.json_rows import table_from_json
 from sharkpy.catalog.lake_tables import LAKES, is_lake
 from sharkpy.catalog.model import STATE_PREFIX, Database, Table, TableKind
 from sharkpy.catalog.names import GLOBAL_TEMP, folder_name
-from sharkpy.catalog.path_gate import PathGate, check_local, local_path
+from sharkpy.catalog.path_gate import PathGate
+from sharkpy.catalog.session_defaults import no_access, no_data, no_removal, no_text
 from sharkpy.catalog.stream_store import StreamStore
 from sharkpy.catalog.system_tables import SYSTEM_DATABASES, SystemTable
+from sharkpy.catalog.table_history import Retention, TableHistory
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json
-from sharkpy.catalog.table_store import SqliteTables, TableStore
+from sharkpy.catalog.table_store import SqliteTables, TableStore, partitions_at
 from sharkpy.catalog.trash import Trash
 from sharkpy.catalog.unfinished_writes import FileSyncs, UnfinishedWrites
 from sharkpy.catalog.warehouse_identity import note_place
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.continuous_query import ContinuousQuery, EpochPoint
-    from sharkpy.catalog.lake_tables import LakePoint, LakeTables
+    from sharkpy.catalog.continuous_query import ContinuousQuery
+    from sharkpy.catalog.lake_tables import LakeTables
+    from sharkpy.catalog.table_history import VersionPoint
 
 CATALOG_FILE = f"{STATE_FOLDER}/catalog.sqlite"
 """Place of a warehouse's own catalog."""
@@ -103,7 +112,11 @@ class ReadableCatalog:
         self._global: dict[tuple[str, str], Table] = {}
         """Global temporary views, which all sessions share."""
         self.functions = FunctionCatalog(self._file, str(Path(self.state_dir, "functions")))
-        self.log = FileLog(self._file)
+        self.history = TableHistory(self._file)
+        self.log = FileLog(self._file, self.history)
+        self.dropped = DroppedTables(self._file, self.history)
+        self.retention: Callable[[Table], Retention] = partial(Retention.of, conf=Conf())
+        """Returns which earlier versions of a table the engine retains."""
         self.streams = StreamStore(self._file)
         WANTED.add(self.streams)
         self.resources = Resources()
@@ -112,19 +125,19 @@ class ReadableCatalog:
         """Returns the session's tables of `sys` and `information_schema`, by qualified name."""
         self.find_files: FindFiles = lambda _word, _place, _given, _gate, _access: None
         """Finds the table of the files that a query names: see `file_table`."""
-        self.find_access: Callable[[str, bool], str] = _no_access
+        self.find_access: Callable[[str, bool], str] = no_access
         """Finds the session's access to a remote location; the flag tells whether a statement names it: see
         `access_id`.
         """
-        self.remove_remote: Callable[[str, Collection[str]], None] = _no_removal
+        self.remove_remote: Callable[[str, Collection[str]], None] = no_removal
         """Removes all files in a remote folder, or committed there, except files that are already removed. Raises an
         error if any is left.
         """
-        self.removal_of_data: Callable[[str], Callable[[], Collection[str]]] = _no_data
+        self.removal_of_data: Callable[[str], Callable[[], Collection[str]]] = no_data
         """Returns a function that removes the files that writes have put into a remote folder so far, or committed
         there. The function returns the files that it removed from other folders.
         """
-        self.remote_text: Callable[[str, str], str] = _no_text
+        self.remote_text: Callable[[str, str], str] = no_text
         """Reads a small remote file with an access."""
         self.known_lakes: LakeTables | None = None
         """Lake tables, as the session reaches them."""
@@ -214,9 +227,36 @@ class ReadableCatalog:
             raise InternalError("no session has said how lake tables are reached")
         return self.known_lakes
 
-    def lake_at(self, table: Table, point: LakePoint) -> Table:
-        """Return a lake table at an earlier snapshot. Raise BindError 22023 if there is none."""
-        return self.lakes.at(table, point)
+    def at(self, table: Table, point: VersionPoint) -> Table:
+        """Return a table at an earlier version, whose rows are read from files: a snapshot of a lake table, an epoch of
+        a continuous table, or a commit.
+
+        Raise BindError 22023 if the version is not available, UnsupportedError for tables without versions.
+        """
+        if is_lake(table):
+            return self.lakes.at(table, point)
+        if not table.continuous:
+            if not self.has_history(table):
+                message = f"an earlier version of {table.qualified_name}, whose changes are not recorded"
+                raise UnsupportedError(message, hint="they are recorded for managed tables in a local warehouse")
+            version = self.history.wanted(table.base_id, table.qualified_name, point)
+            table = self._defined_at(table, version)
+        return dataclasses.replace(table.from_files(f"@{point}"), as_of=point)
+
+    def _defined_at(self, table: Table, version: int) -> Table:
+        """Return the table with the columns and the format that it had at a version."""
+        text = self.history.definition(table.base_id, version)
+        if text is None:
+            return table
+        then = table_from_json(table.table_id, table.database, table.name, text)
+        return dataclasses.replace(table, schema=then.schema, storage=then.storage, buckets=then.buckets)
+
+    def has_history(self, table: Table) -> bool:
+        """True if earlier versions of a table can be read: the log of files has its folder, and no continuous query
+        writes it.
+        """
+        location = table.location
+        return location is not None and not uri.is_remote(location) and self.log.owner(location) == table.base_id
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         """Return a table about a lake table, such as its snapshots."""
@@ -265,14 +305,6 @@ class ReadableCatalog:
             self.gate.check_folder(table.location)
             for one in partitions:
                 self.gate.check_folder(one.folder(table), table.location)
-
-    def check_owned_folders(self, table: Table, partitions: Iterable[HivePartition] = ()) -> None:
-        """Raise NotAllowedError if a folder to be deleted is reached through a link that leads out of the session's
-        bounds. If the folder itself is a link, only the link is deleted.
-        """
-        for folder in (table.location, *(one.folder(table) for one in partitions)):
-            if folder is not None and not uri.is_remote(folder):
-                self.gate.check_folder(uri.parent(local_path(folder)))
 
     def temporary_tables(self) -> list[Table]:
         return list(self._temporary.copy().values())
@@ -392,8 +424,11 @@ class ReadableCatalog:
             return ()
         return self._store.partitions(table) if table.as_of is None else self._partitions_of_then(table, table.as_of)
 
-    def _partitions_of_then(self, table: Table, point: EpochPoint) -> tuple[HivePartition, ...]:
+    def _partitions_of_then(self, table: Table, point: VersionPoint) -> tuple[HivePartition, ...]:
         with self._file.reading():
+            if not table.continuous:
+                version = self.history.wanted(table.base_id, table.qualified_name, point)
+                return partitions_at(self._file, table, version, self.log)
             epoch = self.streams.epochs.wanted(table.continuous, table.qualified_name, point)
             query = self.streams.find(table.continuous)
             now = None if query is None else self.current_table(query.table_id)
@@ -416,6 +451,8 @@ class ReadableCatalog:
         """
         if table.is_partitioned:
             return None
+        if table.as_of is not None and not table.continuous:
+            return self.history.wanted(table.base_id, table.qualified_name, table.as_of)
         if table.as_of is not None:
             return self.streams.epochs.wanted(table.continuous, table.qualified_name, table.as_of).generation
         if not table.is_stored or self.is_shared or table.kind in TEMPORARY_KINDS:
@@ -457,24 +494,3 @@ class ReadableCatalog:
         """Return the figures of ANALYZE TABLE by Hive partition, or under the empty name for a table without them."""
         rows = self._file.rows("SELECT partition, body FROM statistics_ WHERE table_id = ?", table.table_id)
         return {partition: statistics_from_json(body) for partition, body in rows}
-
-
-def _no_text(location: str, _: str) -> str:
-    """Text reader of a catalog without a session."""
-    raise InternalError(f'the text at "{uri.redacted(location)}" was asked for without a session')
-
-
-def _no_access(location: str, _: bool) -> str:
-    """Access lookup of a catalog without a session."""
-    check_local(location)
-    raise InternalError("access was asked for to a local location")
-
-
-def _no_data(_: str) -> Callable[[], Collection[str]]:
-    """Data removal of a catalog without a session: the folder's removal does it."""
-    return tuple
-
-
-def _no_removal(location: str, _: Collection[str]) -> None:
-    """Folder removal of a catalog without a session."""
-    check_local(location)

@@ -21,7 +21,7 @@ from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.trash import require_own_folder
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.catalog import Catalog
+    from sharkpy.catalog.readable_catalog import ReadableCatalog
 
 _OWNING = (TableKind.MANAGED, TableKind.TEMPORARY)
 
@@ -45,7 +45,7 @@ class TableFolders:
     state.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: ReadableCatalog) -> None:
         self._homes = dict.fromkeys((_place(catalog.warehouse_dir), _place(catalog.home)))
         """Folders of the warehouse and of its catalog."""
         self._owners: dict[str, list[TakenFolder]] = {}
@@ -90,7 +90,7 @@ class TableFolders:
             raise BindError(message, hint="name another folder", sqlstate="42809")
 
 
-def _taken(catalog: Catalog) -> Iterator[TakenFolder]:
+def _taken(catalog: ReadableCatalog) -> Iterator[TakenFolder]:
     real, placed = _RealPlaces(catalog.home), catalog.placed_partitions()
     for name in catalog.database_names():
         yield TakenFolder(real(catalog.database(name).location), f'the database "{name}"')

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from sharkpy.base import uri
-from sharkpy.base.errors import BindError
+from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.epoch_store import EpochStore
+from sharkpy.catalog.file_log import FileLog
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.json_rows import (
     database_from_row,
@@ -25,6 +26,7 @@ from sharkpy.catalog.json_rows import (
 )
 from sharkpy.catalog.model import Database, StorageFormat, Table
 from sharkpy.catalog.names import DEFAULT_DATABASE, folder_name
+from sharkpy.catalog.table_history import TableHistory
 from sharkpy.values.types import Schema
 
 
@@ -204,16 +206,42 @@ def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...
     )
 
 
+def partitions_at(file: CatalogFile, table: Table, version: int, log: FileLog) -> tuple[HivePartition, ...]:
+    """Return the Hive partitions that a table had at a version, by name.
+
+    Raise UnsupportedError for one in a folder without a log.
+    """
+    sql = (
+        "SELECT partition_id, name, folder, form FROM partition_ WHERE table_id = ? AND added <= ?"
+        " UNION ALL SELECT partition_id, name, folder, form FROM past_partition_"
+        " WHERE table_id = ? AND added <= ? AND until > ? ORDER BY name"
+    )
+    names = (table.base_id, version, table.base_id, version, version)
+    found = []
+    for number, name, folder, form in file.rows(sql, *names):
+        location = None if folder is None else file.locations.absolute(folder)
+        if location is not None and log.find(location) is None:
+            message = f'an earlier version of {table.qualified_name}, whose partition {name} is in "{location}"'
+            raise UnsupportedError(message, hint="changes of this folder are not recorded")
+        found.append(HivePartition(number, name, location, version, *partition_format_from_text(form)))
+    return tuple(found)
+
+
 class PartitionChanges:
     """Changes of one transaction to the Hive partitions of `table`. `known` has the current ones by name.
 
-    For a continuous table, the earlier state is stored for its kept epochs.
+    For a continuous table, the earlier state is stored for its kept epochs, and for a table with a history, for its
+    versions.
     """
 
     def __init__(self, file: CatalogFile, table: Table) -> None:
         self._file = file
         self.table = table
         self.known = {one.name: one for one in read_partitions(file, table)}
+        self._history = TableHistory(file)
+        self._log = FileLog(file, self._history)
+        self._has_history = table.location is not None and self._log.owner(table.location) == table.table_id
+        self._commit = 0
 
     def add(
         self,
@@ -225,10 +253,9 @@ class PartitionChanges:
     ) -> HivePartition:
         """Add a Hive partition. Raise BindError 42710 if the name exists."""
         self._check_free(name)
-        sql = "INSERT INTO partition_ (table_id, name, folder, newest, form) VALUES (?, ?, ?, ?, ?)"
-        form = partition_format_to_text(storage, columns)
-        self._file.run(sql, self.table.table_id, name, self._stored(location), newest, form)
-        ((partition_id,),) = self._file.rows("SELECT last_insert_rowid()")
+        sql = "INSERT INTO partition_ (table_id, name, folder, newest, form, added) VALUES (?, ?, ?, ?, ?, ?)"
+        row = (self._stored(location), newest, partition_format_to_text(storage, columns), self._noted())
+        partition_id = self._file.insert(sql, self.table.table_id, name, *row)
         self._note(partition_id, None)
         self.known[name] = HivePartition(partition_id, name, location, newest, storage, columns)
         return self.known[name]
@@ -241,17 +268,41 @@ class PartitionChanges:
         form = partition_format_to_text(new.storage, new.columns)
         if old.newest is not None and new.newest != old.newest:
             self._note(old.partition_id, old.newest)
+        self._keep(old, new)
         self._file.run(sql, new.name, self._stored(new.location), new.newest, form, old.partition_id)
         del self.known[old.name]
         self.known[new.name] = dataclasses.replace(new, partition_id=old.partition_id)
 
     def drop(self, partitions: Iterable[HivePartition], *, with_data: bool) -> None:
-        """Forget Hive partitions. `with_data` lists their folders as garbage (see `Catalog.collect_garbage`)."""
+        """Forget Hive partitions. `with_data` removes the files of logged folders, and lists other folders as garbage
+        (see `Catalog.collect_garbage`).
+        """
         for one in partitions:
+            self._keep(one)
             self._file.run("DELETE FROM partition_ WHERE partition_id = ?", one.partition_id)
-            if with_data:
-                self._file.add_garbage(one.folder(self.table))
+            folder = one.folder(self.table)
+            logged = self._log.find(folder) if with_data and self._has_history else None
+            if logged is not None:
+                self._log.commit(logged, (), overwrite=True)
+            elif with_data:
+                self._file.add_garbage(folder)
             del self.known[one.name]
+
+    def _noted(self) -> int:
+        """Return the commit of these changes, for the history; 0 for a table without one."""
+        if self._has_history and not self._commit:
+            self._commit = self._history.note(self.table.table_id)
+        return self._commit
+
+    def _keep(self, old: HivePartition, new: HivePartition | None = None) -> None:
+        """Keep a Hive partition in the history, unless `new` has the same name, folder and form."""
+        if not self._has_history or (new is not None and replace(new, newest=old.newest) == old):
+            return
+        (added,) = self._file.row("SELECT added FROM partition_ WHERE partition_id = ?", old.partition_id) or (0,)
+        form = partition_format_to_text(old.storage, old.columns)
+        row = (old.name, self._file.locations.stored(old.folder(self.table)), form)
+        self._history.note_partition(self.table.table_id, old.partition_id, added, *row)
+        self._file.run("UPDATE partition_ SET added = ? WHERE partition_id = ?", self._noted(), old.partition_id)
 
     def _check_free(self, name: str) -> None:
         if name in self.known:

@@ -67,7 +67,6 @@ class Statement(Cancellation):
         self.turn: Turn | None = None
         self.query_id = ""
         """Id in the history; "" if the statement is not recorded."""
-        self.text = ""
         self.kind = ""
         """SELECT, CREATE TABLE and so on; "" until it is known."""
         self.rows_read = 0

@@ -99,7 +99,8 @@ class RunningStatements:
         plan_bytes = 0 if title is None else self._history.plan_bytes
         statement = Statement(timeout, listener or ignore_progress, plan_bytes)
         if title is not None:
-            statement.query_id, statement.text, statement.kind = title.query_id, title.text, title.kind
+            statement.query_id, statement.kind = title.query_id, title.kind
+            statement.text, statement.user = title.text, title.user
         key = id(statement)
         with self._lock:
             self.check_open()

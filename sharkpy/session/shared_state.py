@@ -6,6 +6,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import settings, uri
@@ -13,6 +14,7 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.base.users import user_name
 from sharkpy.catalog.catalog import Catalog
+from sharkpy.catalog.table_history import Retention
 from sharkpy.execution.engine_session import EngineSession, register_session, unregister_session
 from sharkpy.execution.queries.plan_cache import PlanCache
 from sharkpy.session.defaults import catalog_home, warehouse_location
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.spark.jvm_metastore import JvmMetastore
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.file_tables import FileTables
+    from sharkpy.execution.tables.hidden_files import RetentionSweep
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.sources.lake.session_lakes import LakeFormats
     from sharkpy.streaming.scheduled_queries import NewSession
@@ -63,7 +66,7 @@ class SharedState:
         self.user = user_name(conf)
         """User of sessions that do not name one. It is stored here to spare a lookup for each statement."""
         self.metastore: JvmMetastore | None = None
-        self._remains: RemoteLeftovers | None = None
+        self._sweeps: list[RemoteLeftovers | RetentionSweep] = []
         self.catalog = self._open_catalog(warehouse_location(None, conf))
         self.plans = PlanCache()
         self.history = StatementHistory(conf, self.catalog.file_path, is_read_only=self.catalog.is_read_only)
@@ -97,18 +100,26 @@ class SharedState:
         )
 
     def _swept(self, catalog: Catalog) -> Catalog:
-        """Remove leftovers of killed processes and return the catalog. A thread removes leftovers in remote storage."""
+        """Remove leftovers of killed processes and return the catalog. Threads remove leftovers in remote storage, and
+        versions whose retention is over.
+        """
+        catalog.retention = partial(Retention.of, conf=self.conf)
         if catalog.is_read_only:
             return catalog
         catalog.trash.empty(0)
+        if catalog.has_earlier_versions():
+            from sharkpy.execution.tables.hidden_files import RetentionSweep
+
+            self._sweeps.append(RetentionSweep(catalog))
         if catalog.unfinished.has_others:
             from sharkpy.execution.commands.writes.leftover_files import remove_local_leftovers
 
             if remote := remove_local_leftovers(catalog):
                 from sharkpy.execution.commands.writes.leftover_files import RemoteLeftovers
 
-                self._remains = RemoteLeftovers(catalog, self.conf, remote)
-                self._remains.start()
+                self._sweeps.append(RemoteLeftovers(catalog, self.conf, remote))
+        for sweep in self._sweeps:
+            sweep.start()
         return catalog
 
     def find_files(
@@ -217,8 +228,8 @@ class SharedState:
 
     def close(self) -> None:
         try:
-            if self._remains is not None:
-                self._remains.stop()
+            for sweep in self._sweeps:
+                sweep.stop()
             if self._table_cache is not None:
                 self._table_cache.close()
             if self.metastore is not None:

@@ -92,16 +92,18 @@ def place(staging_dir: str, path: str, overwrite: bool) -> str | None:
     return target
 
 
-def link_files(paths: Sequence[str], staging_dir: str) -> None:
-    """Link files into a staging folder, numbered in the order of their rows.
+def link_files(paths: Sequence[str], staging_dir: str) -> list[str]:
+    """Link files into a staging folder, numbered in the order of their rows. Return the paths of the links.
 
     The readers of their folder have to keep the files meanwhile.
     """
+    links = [f"{staging_dir}/{number:07d}-{_first_name(path)}" for number, path in enumerate(paths)]
     try:
-        for number, path in enumerate(paths):
-            Path(staging_dir, f"{number:07d}-{_first_name(path)}").hardlink_to(path)
+        for link, path in zip(links, paths, strict=True):
+            Path(link).hardlink_to(path)
     except OSError as error:
         raise io_error(error, staging_dir) from None
+    return links
 
 
 def _first_name(path: str) -> str:

@@ -37,6 +37,7 @@ from sharkpy.sql.statements import (
     bind_show,
     bind_statistics,
     bind_user_functions,
+    bind_versions,
 )
 from sharkpy.sql.statements.bind_epoch import (
     EpochTables,
@@ -86,6 +87,9 @@ COMMANDS: dict[str, CommandHandler] = {
     "LIST": bind_session_commands.bind_list,
     "DELETE": lambda binder: _deleted(binder).bind_delete(binder),
     "RELOAD": bind_user_functions.bind_reload,
+    "RESTORE": bind_versions.bind_restore,
+    "UNDROP": bind_versions.bind_undrop,
+    "VACUUM": bind_versions.bind_vacuum,
 }
 """Binders of the statements other than queries and inserts, by first word."""
 _Bound = TypeVar("_Bound")

@@ -17,9 +17,9 @@ from sharkpy.base.settings import TIME_ZONE, Conf
 from sharkpy.base.time_zone import time_zone, zone_name
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
-from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan
@@ -64,8 +64,8 @@ class CatalogReader(Protocol):
         Unlike `find_table`, this also finds a lake table that its format does not know any more.
         """
 
-    def lake_at(self, table: Table, point: LakePoint) -> Table:
-        """Return a lake table as of an earlier snapshot. Raise BindError 22023 if there is none."""
+    def at(self, table: Table, point: VersionPoint) -> Table:
+        """Return a table at an earlier version. Raise BindError 22023 if it is not available."""
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         """Return a metadata table of a lake table, such as its snapshots."""

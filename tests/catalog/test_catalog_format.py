@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import BindError, ConfigurationError, CorruptionError
+from sharkpy.base.errors import BindError, ConfigurationError, CorruptionError, UnsupportedError
 from sharkpy.base.uri import Locations
 from sharkpy.base.version import __version__
 from sharkpy.catalog import catalog_format, catalog_upgrades
@@ -47,6 +47,18 @@ def make_old(root: Path) -> Path:
 def run(warehouse: Path, sql: str) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(warehouse / CATALOG_FILE, isolation_level=None)) as file:
         return file.execute(sql).fetchall()
+
+
+def make_format_10(warehouse: Path) -> None:
+    """Remove from a catalog what format 11 has added."""
+    for table in ("change_", "past_definition_", "past_partition_", "dropped_", "dropped_database_"):
+        run(warehouse, f"DROP TABLE {table}")
+    for index in ("commit_time", "folder_table"):
+        run(warehouse, f"DROP INDEX {index}")
+    added = (("commit_", "author"), ("commit_", "statement"), ("folder_", "table_id"), ("file_", "num_rows"))
+    for table, column in (*added, ("partition_", "added")):
+        run(warehouse, f"ALTER TABLE {table} DROP COLUMN {column}")
+    run(warehouse, "PRAGMA user_version = 10")
 
 
 def locations(warehouse: Path) -> dict[str, str | None]:
@@ -297,6 +309,7 @@ def test_a_catalog_of_format_7_is_upgraded(tmp_path: Path) -> None:
     with closing(Catalog(tmp_path)) as catalog, catalog.transaction():
         catalog.streams.add_files("s", [StreamFile(0, "a", 1, 2, tag="t")])
     run(tmp_path, "ALTER TABLE stream_file_ DROP COLUMN tag")
+    make_format_10(tmp_path)
     for table in ("owner_", "commit_", "folder_", "file_"):
         run(tmp_path, f"DROP TABLE {table}")
     run(tmp_path, "PRAGMA user_version = 7")
@@ -309,3 +322,28 @@ def test_a_catalog_of_format_7_is_upgraded(tmp_path: Path) -> None:
         assert catalog.streams.files("s", 0, 9) == [StreamFile(0, "a", 1, 2), StreamFile(2, "c", 3, 4, tag="u")]
         assert catalog.owner() == catalog.owner()
     assert run(tmp_path, "PRAGMA user_version") == [(catalog_format.FORMAT,)]
+
+
+def test_a_catalog_of_format_10_is_upgraded(tmp_path: Path) -> None:
+    """The history of its tables begins with the upgrade; continuous tables and their states have none."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/1.json").write_text('{"n": 1}\n')
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.sql("CREATE TABLE t (a INT) STORED AS PARQUET")
+        context.sql("INSERT INTO t VALUES (1)")
+        context.sql("CREATE TABLE p (a INT) PARTITIONED BY (d INT) STORED AS PARQUET")
+        context.sql("INSERT INTO p PARTITION (d) VALUES (1, 1), (2, 2)")
+        context.sql(f"CREATE STREAM s (n INT) STORED AS JSONFILE FROM FOLDER '{tmp_path / 'in'}'")
+        context.sql("CREATE CONTINUOUS TABLE c TRIGGER AVAILABLE NOW AS SELECT n FROM s")
+        context.sql("RESUME CONTINUOUS TABLE c")
+    make_format_10(tmp_path / "w")
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        for table in ("t", "p"):
+            context.sql(f"DELETE FROM {table}")
+            [(last, *_), (first, *_)] = context.sql(f"DESCRIBE HISTORY {table}").fetchall()
+            assert last > first
+            number = context.sql(f"SELECT count(*) FROM {table} VERSION AS OF {first}").fetchall()
+            assert number == [(1 if table == "t" else 2,)]
+        assert context.sql("SELECT n FROM c FOR SYSTEM_VERSION AS OF 1").fetchall() == [(1,)]
+        with pytest.raises(UnsupportedError, match="whose changes are not recorded"):
+            context.sql("DESCRIBE HISTORY c")

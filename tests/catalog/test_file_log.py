@@ -28,11 +28,11 @@ STEPS = st.lists(
 
 
 def logged(*names: str) -> list[LoggedFile]:
-    return [LoggedFile(name, 1, 2, 0, 0) for name in names]
+    return [LoggedFile(name, 1, 2) for name in names]
 
 
 def begun(log: FileLog, folder: str) -> int:
-    log.begin(folder)
+    log.begin(folder, "")
     found = log.find(folder)
     assert found is not None
     return found

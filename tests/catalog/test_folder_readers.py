@@ -93,7 +93,7 @@ def test_a_folder_of_the_warehouse_has_one_name(tmp_path: Path) -> None:
 
 
 def test_what_a_result_reads_stays_until_it_is_closed(tmp_path: Path) -> None:
-    with sharkpy.connect(warehouse=tmp_path / "warehouse") as context:
+    with sharkpy.connect(warehouse=tmp_path / "warehouse", shark_table_retention="0") as context:
         context.sql("CREATE TABLE t (a INT) STORED AS PARQUET")
         context.sql("INSERT INTO t VALUES (1)")
         folder = Path(context.catalog.table("default", "t").location or "")

@@ -285,10 +285,12 @@ def test_writes_of_the_original_go_on_beside_a_copy(tmp_path: Path) -> None:
 
 def test_the_catalog_keeps_no_path_of_the_warehouse(original: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), closing(Catalog(original)) as catalog:
-        catalog.drop_table(catalog.table("default", "t"))
-    content = (original / ".sharkpy" / "catalog.sqlite").read_bytes()
-    # Once, as the place that is noted.
-    assert content.count(os.fsencode(original)) == 1
+        catalog.drop_table(catalog.table("default", "t"), is_purged=True)
+    with closing(sqlite3.connect(original / ".sharkpy" / "catalog.sqlite")) as file:
+        tables = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        rows = [(table, row) for table in tables for row in file.execute(f"SELECT * FROM {table}")]
+    # As the place that is noted, and in the texts of statements.
+    assert {table for table, row in rows if str(original) in str(row)} == {"place_", "commit_"}
     for manifest in (original / ".sharkpy" / "blocks").rglob("manifest*"):
         assert str(original) not in manifest.read_text()
     assert caplog.text == ""

@@ -158,7 +158,7 @@ def test_a_dropped_table_takes_its_partitions_along(context: sharkpy.SharkContex
     context.sql(f"ALTER TABLE t ADD PARTITION (d=9) LOCATION '{elsewhere}'").close()
     old = context.catalog.table("default", "t")
     assert len(context.catalog.partitions(old)) == 4
-    context.sql("DROP TABLE t").close()
+    context.sql("DROP TABLE t PURGE").close()
     assert context.catalog.partitions(old) == ()
     assert not elsewhere.exists()
     make(context, count=0)

@@ -90,7 +90,7 @@ def test_a_table_is_made_where_a_dropped_one_was_read(session: Any, query: Any, 
     old = session.create("t")
     session.insert(old, [(1, "x")])
     reading = session.catalog.readers.enter(old.location)
-    session.run(commands.DropTable(old))
+    session.run(commands.DropTable(old, is_purged=True))
     session.catalog.readers.leave(reading)
     assert Path(old.location).is_dir()
     rows = query(pa.table({"a": pa.array([2], pa.int32()), "s": ["y"]}))
@@ -103,7 +103,7 @@ def test_a_table_is_made_where_a_dropped_one_was_read(session: Any, query: Any, 
 def test_drop(session: Any, root: Path) -> None:
     managed = session.create("m")
     session.insert(managed, [(1, "x")])
-    session.run(commands.DropTable(managed))
+    session.run(commands.DropTable(managed, is_purged=True))
     assert not os.path.exists(managed.location)
     assert session.file_rows(session.create("m")) == []
     (root / "data").mkdir()

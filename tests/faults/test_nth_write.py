@@ -28,6 +28,8 @@ STATEMENTS = {
     "overwrite blocks": ("kept", f"INSERT OVERWRITE TABLE kept {_NEW}", ROWS),
     "append to blocks alone": ("alone", f"INSERT INTO alone {_NEW}", ROWS + 100),
     "load": ("stored", "CACHE TABLE stored", 100),
+    "clone": ("made", "CREATE TABLE made CLONE stored", 100),
+    "restore": ("stored", "RESTORE TABLE stored TO TIMESTAMP AS OF '2999-01-01 00:00:00'", 100),
 }
 
 

@@ -24,7 +24,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 @pytest.fixture
 def folder(catalog: Catalog, tmp_path: Path) -> LoggedFolder:
     location = str(tmp_path / "t")
-    catalog.log.begin(location)
+    catalog.log.begin(location, "")
     found = table_folder(location, catalog)
     assert isinstance(found, LoggedFolder)
     return found

@@ -8,9 +8,9 @@ from dataclasses import replace
 from sharkpy.base.errors import DatabaseNotFoundError, TableNotFoundError, did_you_mean
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
-from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, StorageFormat, StreamSource, Table, TableKind, Watermark
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.plan.commands import CreateView
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind
@@ -88,8 +88,8 @@ class MemoryCatalog:
     def find_entry(self, database: str, name: str) -> Table | None:
         return self.find_table(database, name)
 
-    def lake_at(self, table: Table, point: LakePoint) -> Table:
-        raise AssertionError("it has no lake tables")
+    def at(self, table: Table, point: VersionPoint) -> Table:
+        raise AssertionError("it has no earlier versions")
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         raise AssertionError("it has no lake tables")

@@ -96,7 +96,7 @@ def _bind(text: str, conf: Conf | None = None) -> Statement:
         ("drop schema q restrict", DropDatabase("q", False, False)),
         ("drop table if exists nope", DropTable(None)),
         ("drop table nope", DropTable(None)),
-        ("drop table t purge", DropTable(_T)),
+        ("drop table t purge", DropTable(_T, is_purged=True)),
         ("alter table t rename to other.zz", RenameTable(_T, "other", "zz")),
         ("alter table t set tblproperties ('a'='b', c.d = 2)", SetTableProperties(_T, (("a", "b"), ("c.d", "2")))),
         ("alter table t unset tblproperties if exists ('a', 'b')", SetTableProperties(_T, (), ("a", "b"))),

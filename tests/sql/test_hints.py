@@ -58,7 +58,7 @@ _CATALOG = make_catalog()
         ("alter table t modify a bigint", 15, "CHANGE"),
         ("begin", 1, "transaction"),
         ("call f()", 1, "procedures"),
-        ("vacuum t", 1, "CONCATENATE"),
+        ("optimize t", 1, "CONCATENATE"),
     ],
 )
 def test_errors_say_what_to_write(text: str, place: int, hint: str) -> None:

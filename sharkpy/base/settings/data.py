@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from sharkpy.base.endpoint import check_account, check_endpoint, check_hosts, check_region
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.parse_limits import shortened
 from sharkpy.base.settings.setting import Setting
 
 SPLIT_BYTES = Setting("shark.source.split.bytes", 64 << 20, "Bytes of a file split.", least=1)
@@ -229,6 +232,41 @@ STORAGE_FILES = Setting(
     1_000_000,
     "Maximum files that one statement lists in remote storage. 0: no limit.",
     is_guarded=True,
+)
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(second|minute|hour|day|week)s?", re.ASCII | re.IGNORECASE)
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+
+
+def duration_seconds(text: str) -> float:
+    """Return the seconds of a duration, such as 7 days or 36 hours. Raise ConfigurationError for another text."""
+    if text.strip() == "0":
+        return 0.0
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        message = f'"{shortened(text)}" is not a duration'
+        raise ConfigurationError(message, hint="write a number and a unit, as in 7 days, or 0", sqlstate="22023")
+    return float(match[1]) * _SECONDS[match[2].lower()]
+
+
+def _checked_duration(text: str) -> str:
+    duration_seconds(text)
+    return text.strip()
+
+
+RETENTION = Setting(
+    "shark.table.retention",
+    "7 days",
+    "Time for which earlier versions of managed tables, and dropped tables, can be read or restored. Their files remain"
+    " for this time. 0: files are deleted at once. A table may have a property of the same name.",
+    is_guarded=True,
+    check=_checked_duration,
+)
+RETAINED_VERSIONS = Setting(
+    "shark.table.retention.versions",
+    1000,
+    "Maximum versions of a table that are retained.",
+    is_guarded=True,
+    least=1,
 )
 KEEP_SECONDS = Setting(
     "shark.storage.keep.seconds",

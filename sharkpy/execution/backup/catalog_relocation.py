@@ -18,6 +18,9 @@ from sharkpy.catalog.table_store import SqliteTables
 from sharkpy.execution.backup.saved_tables import SavedTables
 from sharkpy.sources.layout import DataFile
 
+_HISTORY = ("commit_", "change_", "past_definition_", "past_partition_", "dropped_", "dropped_database_")
+"""Tables about earlier versions, whose files a backup does not have."""
+
 
 def relocate_catalog(path: str, saved: SavedTables, folder: str) -> None:
     """Adapt a copied catalog to a warehouse in a local `folder`.
@@ -28,8 +31,9 @@ def relocate_catalog(path: str, saved: SavedTables, folder: str) -> None:
     store = SqliteTables(file, folder)
     try:
         with file.transaction():
-            for name in ("garbage", "place_", "owner_", "folder_", "file_"):
+            for name in ("garbage", "place_", "owner_", "folder_", "file_", *_HISTORY):
                 file.run(f"DELETE FROM {name}")
+            file.run("DELETE FROM partition_ WHERE table_id NOT IN (SELECT table_id FROM table_)")
             for name in store.database_names():
                 database = store.find_database(name)
                 if database is not None and not _is_in_warehouse(database.location, folder):

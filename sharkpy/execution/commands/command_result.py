@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.base.settings import TIME_ZONE, Conf
+from sharkpy.base.time_zone import time_zone, zone_name
 from sharkpy.values.types import STRING, Field, Schema, arrow_schema
 
 
@@ -57,3 +60,8 @@ def _strings(values: Iterable[str | None]) -> Any:
     builder = pa.lib.StringBuilder()
     builder.append_values(values)
     return builder.finish()
+
+
+def time_text(time: datetime, conf: Conf) -> str:
+    """Return a time as the text of a TIMESTAMP in the session's time zone."""
+    return time.astimezone(time_zone(zone_name(conf.value(TIME_ZONE)))).strftime("%Y-%m-%d %H:%M:%S.%f")

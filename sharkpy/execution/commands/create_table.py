@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sharkpy.base import uri
@@ -33,8 +34,16 @@ from sharkpy.execution.commands.storage import (
     stored_schema,
     with_cache_property,
 )
+from sharkpy.execution.commands.table_versions import Definition, link_files, link_partitions, require_history
 from sharkpy.execution.commands.tables import release_dropped, temporary_folder
-from sharkpy.execution.commands.writes.staged_write import discard_staging, folder_at, new_staging, publish, take_back
+from sharkpy.execution.commands.writes.staged_write import (
+    StagedWrite,
+    discard_staging,
+    folder_at,
+    new_staging,
+    publish,
+    take_back,
+)
 from sharkpy.execution.commands.writes.table_files import TableFiles, load_new_blocks
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
@@ -69,14 +78,14 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
     table = new_table(command, session, snapshot, old)
     session.catalog.check_folders(table)
     try:
-        if command.query is None:
+        if command.clone is not None:
+            clone_table(table, command.clone, session, replace=command.or_replace)
+        elif command.query is None:
             session.catalog.create_table(table, publish=lambda: make_folder(table, command), replace=command.or_replace)
-        elif table.is_partitioned:
-            _create_partitioned(table, stored_query(command.query, table.schema), session, snapshot, command.or_replace)
         elif table.location is None:
             _create_in_memory(table, _rows(command.query, table), session, snapshot, command.or_replace)
         else:
-            _create_from_query(table, _rows(command.query, table), session, snapshot, command.or_replace)
+            _create_from_query(table, command.query, session, snapshot, command.or_replace)
     except TableExistsError:
         if not command.if_not_exists:
             raise
@@ -180,12 +189,17 @@ def _is_engines(location: str, command: CreateTable, session: EngineSession) -> 
 def _is_free(location: str, command: CreateTable, session: EngineSession) -> bool:
     """True if a new table may use its default location.
 
-    The location is not free if a reader or another table uses it. A folder with files is not free either if a query's
-    rows would hide them or a later DROP would delete them, as in a bucket that is the warehouse.
+    The location is not free if a reader or another table uses it, also a dropped one that is retained. A folder with
+    files is not free either if a query's rows would hide them or a later DROP would delete them, as in a bucket that is
+    the warehouse.
     """
     catalog, is_far = session.catalog, uri.is_remote(location)
     if catalog.readers.is_read(location) or is_occupied(location, session):
         return False
+    if not is_far and catalog.log.owner(location) is not None:
+        catalog.clear_garbage(location)
+        if catalog.log.owner(location) is not None:
+            return False
     if command.query is None and not _is_in_remote_warehouse(location, session):
         return True
     catalog.clear_garbage(location)
@@ -233,35 +247,36 @@ def _create_in_memory(
         raise
 
 
-def _create_partitioned(
-    table: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot, replace: bool
-) -> None:
-    """Create a partitioned table from a query. Each Hive partition has a folder of its own."""
-    location = table.location or ""
-    session.catalog.clear_garbage(location)
-    folder = folder_at(location, session)
-    was_there = folder.exists()
-    staging = new_staging(location, session, is_new=not was_there)
-    try:
-        spec = tuple((name, None) for name in table.partition_columns)
-        names = write_partitions(table, query, spec, staging, session, snapshot)
-        write = TablePartitions(table, staging, names, True, session)
-        created = session.catalog.create_table(
-            table, publish=lambda: publish([write], session.catalog), replace=replace
-        )
-    except BaseException:
-        discard_staging(staging, session)
-        if not was_there:
-            folder.remove_empty()
-        raise
-    discard_staging(staging, session)
-    load_new_blocks(created, session)
-
-
 def _create_from_query(
     table: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot, replace: bool
 ) -> None:
-    """Create a table with the rows of a query. The new base generation hides other files in the folder."""
+    """Create a table with the rows of a query. Each Hive partition has a folder of its own."""
+
+    def stage(staging: str) -> Sequence[str]:
+        if table.is_partitioned:
+            spec = tuple((name, None) for name in table.partition_columns)
+            return write_partitions(table, stored_query(query, table.schema), spec, staging, session, snapshot)
+        buckets = bucketing(table.buckets, table.schema)
+        sink = FileSink(table.schema, table.storage.name, table.storage.properties, staging, buckets=buckets)
+        write_files(session, _rows(query, table), sink, snapshot)
+        return ()
+
+    create_with_files(table, stage, session, replace=replace)
+
+
+def create_with_files(
+    table: Table,
+    stage: Callable[[str], Sequence[str]],
+    session: EngineSession,
+    *,
+    replace: bool = False,
+    also: Sequence[StagedWrite] = (),
+) -> None:
+    """Create a table with the files that `stage` puts into a staging folder, and carry out `also` with it.
+
+    `stage` returns the names of the Hive partitions whose subfolders it has filled. The new base generation hides other
+    files in the table's folder.
+    """
     location = table.location or ""
     session.catalog.clear_garbage(location)
     folder = folder_at(location, session)
@@ -270,6 +285,9 @@ def _create_from_query(
     published: list[tuple[TableFolder, Placed]] = []
 
     def put_in_place() -> None:
+        if table.is_partitioned:
+            publish([TablePartitions(table, staging, names, True, session), *also], session.catalog)
+            return
         if table.is_plain:
             publish([TableFiles(table, location, staging, True, session)], session.catalog)
             return
@@ -280,23 +298,35 @@ def _create_from_query(
             published.append((target, placed))
 
     try:
-        buckets = bucketing(table.buckets, table.schema)
-        sink = FileSink(table.schema, table.storage.name, table.storage.properties, staging, buckets=buckets)
-        write_files(session, query, sink, snapshot)
-        created = session.catalog.create_table(
-            table,
-            publish=put_in_place,
-            replace=replace,
-        )
+        names = stage(staging)
+        created = session.catalog.create_table(table, publish=put_in_place, replace=replace)
     except BaseException:
         discard_staging(staging, session)
         for target, placed in published:
             take_back(placed, session, target)
-        if not was_there:
+        if not was_there and table.is_partitioned:
+            folder.remove_empty()
+        elif not was_there:
             folder.remove_if_empty()
         raise
     discard_staging(staging, session)
     load_new_blocks(created, session)
+
+
+def clone_table(table: Table, source: Table, session: EngineSession, *, replace: bool) -> None:
+    """Create a table with the rows of another one, perhaps at an earlier version, whose files get second names."""
+    require_history(source, session, "CLONE")
+    with session.catalog.readers.reading(source.location or ""):
+        partitions = {one.name: one for one in session.catalog.partitions(source)}
+
+        def stage(staging: str) -> Sequence[str]:
+            if table.is_partitioned:
+                link_partitions(source, partitions, staging, session)
+            else:
+                link_files(source, staging, session)
+            return list(partitions)
+
+        create_with_files(table, stage, session, replace=replace, also=[Definition(table, table, partitions, session)])
 
 
 def with_inferred_columns(command: CreateTable, session: EngineSession) -> CreateTable:

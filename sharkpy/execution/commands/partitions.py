@@ -100,6 +100,7 @@ def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandR
         changes.drop(owned, with_data=True)
         changes.drop([one for one in gone.values() if one.name in changes.known], with_data=False)
     session.catalog.collect_garbage()
+    session.table_cache.hidden.sweep(table)
     if not table.is_view:
         load_new_blocks(table, session)
     return NOTHING
@@ -130,7 +131,7 @@ def rename_partition(command: RenamePartition, session: EngineSession) -> Comman
             changes.alter(old, dataclasses.replace(old, name=name, location=None if moves else folder))
             if moves:
                 session.catalog.clear_garbage(target)
-                _move(folder, target, session)
+                _move(folder, target, table, session)
     session.catalog.collect_garbage()
     load_new_blocks(table, session)
     return NOTHING
@@ -147,10 +148,10 @@ def _is_moved(one: HivePartition, table: Table) -> bool:
     return one.location is None and table.kind is not TableKind.EXTERNAL
 
 
-def _move(folder: str, target: str, session: EngineSession) -> None:
-    """Move a folder inside a transaction, which the log of files joins."""
+def _move(folder: str, target: str, table: Table, session: EngineSession) -> None:
+    """Move a folder into a table's one inside a transaction, which the log of files joins."""
     _rename(folder, target)
-    session.catalog.log.move(local_path(folder), local_path(target))
+    session.catalog.log.move(local_path(folder), local_path(target), local_path(table.location or ""))
 
 
 def _rename(folder: str, target: str) -> None:
@@ -217,7 +218,7 @@ def _exchange(
     here.add(one.name, one.location, one.newest, storage, one.columns)
     if one.location is None:
         session.catalog.clear_garbage(target)
-        _move(folder, target, session)
+        _move(folder, target, table, session)
         moved.append((folder, target))
 
 

@@ -56,7 +56,7 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, cata
         there.add(folder)
         if values is None or not (_is_text(folder) and _fits(table, values)):
             bad.append(folder)
-        elif folder not in known:
+        elif folder not in known and catalog.log.owner(folder) is None:
             named.setdefault(partition_name(table.partition_columns, values), []).append(folder)
     found = [(name, folder) for name, (folder, *others) in named.items() if not others and name not in changes.known]
     absent = [one for one in changes.known.values() if one.folder(table) not in there]

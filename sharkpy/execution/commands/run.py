@@ -47,6 +47,13 @@ from sharkpy.execution.commands.show import (
 )
 from sharkpy.execution.commands.show_create_table import show_create_database, show_create_table
 from sharkpy.execution.commands.table_statistics import analyze_table, update_statistics
+from sharkpy.execution.commands.table_versions import (
+    describe_history,
+    restore_table,
+    undrop_database,
+    undrop_table,
+    vacuum_table,
+)
 from sharkpy.execution.commands.tables import (
     alter_partition,
     alter_table,
@@ -122,6 +129,10 @@ _RUNNERS: dict[type[commands.Command], Runner] = {
     commands.ShowCreateTable: show_create_table,
     commands.ShowTableProperties: show_table_properties,
     commands.DescribeTable: describe_table,
+    commands.DescribeHistory: describe_history,
+    commands.VacuumTable: vacuum_table,
+    commands.UndropTable: undrop_table,
+    commands.UndropDatabase: undrop_database,
     commands.DescribeDatabase: describe_database,
     commands.DescribeFunction: describe_function,
     commands.SetConf: set_conf,
@@ -139,10 +150,17 @@ _WRITERS: dict[type[commands.Command], Writer] = {
     commands.MultiInsert: multi_insert,
     commands.ChangeRows: change_rows,
     commands.LoadData: load_data,
+    commands.RestoreTable: restore_table,
 }
 """Commands with queries, which read tables in the statement's snapshot."""
 
-_FREEING = (commands.DropTable, commands.DropDatabase, commands.DropPartitions, commands.TruncateTable)
+_FREEING = (
+    commands.DropTable,
+    commands.DropDatabase,
+    commands.DropPartitions,
+    commands.TruncateTable,
+    commands.VacuumTable,
+)
 """Commands that free space, and so must work on a full disk."""
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, tzinfo
 from typing import cast
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.base.secrets import redacted
-from sharkpy.base.settings import SETTINGS, TIME_ZONE
-from sharkpy.base.time_zone import time_zone, zone_name
+from sharkpy.base.settings import SETTINGS, Conf
 from sharkpy.base.wildcards import names_matching
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.catalog.statement_records import StatementRecord
-from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows
+from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows, time_text
 from sharkpy.execution.commands.partition_spec import matching_spec, the_partition
 from sharkpy.execution.commands.table_facts import memory_statistics, schema_tree, table_facts
 from sharkpy.execution.commands.table_statistics import current_statistics
@@ -238,10 +236,10 @@ _COLUMNS = Schema(
 def show_queries(command: ShowQueries, session: EngineSession) -> CommandResult:
     """List the statements without this one; times are in the session's time zone."""
     limit = DEFAULT_STATEMENTS if command.limit is None else command.limit
-    statement, zone = current_cancellation(), _zone(session)
+    statement = current_cancellation()
     own = statement.query_id if isinstance(statement, Statement) else ""
     found = [one for one in session.history(limit + 1, like=command.pattern) if one.query_id != own]
-    return CommandResult(_COLUMNS, table_of(_COLUMNS, [_row(one, zone) for one in found[:limit]]))
+    return CommandResult(_COLUMNS, table_of(_COLUMNS, [_row(one, session.conf) for one in found[:limit]]))
 
 
 def show_query(command: ShowQuery, session: EngineSession) -> CommandResult:
@@ -249,30 +247,22 @@ def show_query(command: ShowQuery, session: EngineSession) -> CommandResult:
     if not found:
         hint = "SHOW QUERIES lists the recorded statements"
         raise BindError(f'no statement "{command.query_id}" is known', hint=hint, sqlstate="42704")
-    return text_rows(("property", "value"), _properties(found[0], _zone(session)))
+    return text_rows(("property", "value"), _properties(found[0], session.conf))
 
 
-def _zone(session: EngineSession) -> tzinfo | None:
-    return time_zone(zone_name(session.conf.value(TIME_ZONE)))
-
-
-def _row(record: StatementRecord, zone: tzinfo | None) -> tuple[str | int | None, ...]:
+def _row(record: StatementRecord, conf: Conf) -> tuple[str | int | None, ...]:
     return (
         *(record.query_id, record.state.value, record.user, record.session, record.kind),
-        _time(record.started, zone),
+        time_text(record.started, conf),
         *(f"{seconds:.6f}" for seconds in (record.seconds, record.queued_seconds, record.running_seconds)),
         *(record.rows_read, record.rows_written),
         *(record.progress, record.sqlstate, record.error, record.text),
     )
 
 
-def _properties(record: StatementRecord, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
+def _properties(record: StatementRecord, conf: Conf) -> Iterator[tuple[str, str]]:
     """Columns of the listing, then the plan with one row per line, which clients display well."""
-    for field, value in zip(_COLUMNS, _row(record, zone), strict=True):
+    for field, value in zip(_COLUMNS, _row(record, conf), strict=True):
         yield field.name, "" if value is None else str(value)
     for number, line in enumerate(record.plan.splitlines()):
         yield "" if number else "plan", line
-
-
-def _time(time: datetime, zone: tzinfo | None) -> str:
-    return time.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S.%f")

@@ -12,7 +12,9 @@ from sharkpy.base.settings import (
     CACHE_CHECK_NAME,
     DEFAULT_FORMAT,
     RCFILE_SERDE,
+    RETENTION,
     Conf,
+    duration_seconds,
 )
 from sharkpy.catalog.avro_schema import schema_path, with_schema_text
 from sharkpy.catalog.hive_formats import WORDS, format_of_word, with_default_serde, with_storage_properties
@@ -42,13 +44,14 @@ EXTERNAL = "EXTERNAL"
 
 
 def check_properties(properties: Sequence[tuple[str, str]]) -> None:
-    """Raise ConfigurationError if the value of a cache property is invalid."""
+    """Raise ConfigurationError if the value of a property for the cache or for the retention is invalid."""
     mode = dict(properties).get(CACHE_PROPERTY)
     known = [*CacheMode.__members__, "TRUE", "FALSE"]
     if mode is not None and mode.upper() not in known:
         hint = f"use one of {', '.join(known)}"
         raise ConfigurationError(f'"{mode}" is not a value of {CACHE_PROPERTY}', hint=hint, sqlstate="22023")
     _check_policy(dict(properties))
+    duration_seconds(dict(properties).get(RETENTION.key, "0"))
 
 
 def _check_policy(properties: dict[str, str]) -> None:

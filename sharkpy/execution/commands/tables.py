@@ -91,19 +91,16 @@ def drop_table(command: DropTable, session: EngineSession) -> CommandResult:
         return NOTHING
     if table.owns_data:
         session.catalog.check_owned_folders(table)
-    _drop(table, session.catalog, session.table_cache)
+    session.catalog.drop_table(table, is_purged=command.is_purged)
+    release_dropped(table, session.catalog, session.table_cache)
     return NOTHING
 
 
 def drop_temporary_tables(catalog: Catalog, cache: TableCache) -> None:
     """Drop temporary tables, at the end of their session."""
     for table in catalog.temporary_tables():
-        _drop(table, catalog, cache)
-
-
-def _drop(table: Table, catalog: Catalog, cache: TableCache) -> None:
-    catalog.drop_table(table)
-    release_dropped(table, catalog, cache)
+        catalog.drop_table(table)
+        release_dropped(table, catalog, cache)
 
 
 def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
@@ -134,6 +131,8 @@ def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
         return NOTHING
     for folder in (source, target):
         session.restrictions.gate.check_folder(folder)
+    if catalog.log.owner(target) is not None:
+        target = f"{target}-{table.table_id[:8]}"
     moved = dataclasses.replace(renamed, location=target)
     catalog.alter_table(moved, was=table, publish=lambda: _move_folder(source, target, session))
     return NOTHING

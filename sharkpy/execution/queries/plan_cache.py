@@ -15,9 +15,9 @@ from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
-    from sharkpy.catalog.lake_tables import LakePoint
     from sharkpy.catalog.model import Database, Table
     from sharkpy.catalog.system_tables import SystemTable
+    from sharkpy.catalog.table_history import VersionPoint
     from sharkpy.execution.tables.snapshot import QuerySnapshot, TableState
     from sharkpy.physical.placement import PlacedPlan
     from sharkpy.physical.stage import Stage
@@ -65,8 +65,8 @@ class CatalogLookups:
         self._tables[database, name] = found
         return found
 
-    def lake_at(self, table: Table, point: LakePoint) -> Table:
-        return self._catalog.lake_at(table, point)
+    def at(self, table: Table, point: VersionPoint) -> Table:
+        return self._catalog.at(table, point)
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         return self._catalog.lake_facts(table, what)

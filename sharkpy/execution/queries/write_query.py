@@ -42,6 +42,7 @@ from sharkpy.plan.logical import Aggregate, Distribute, Join, JoinKind, LogicalP
 from sharkpy.plan.subqueries import QueryTable, RecursiveTable
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.new_files import COUNTS
 from sharkpy.values.types import BOOLEAN, Schema
 
 
@@ -62,6 +63,9 @@ def write_files(
     if sink.access:
         # Other files in the folder are from failed attempts of tasks.
         STAGED.report(sink.directory, (_staged(file, sink.access) for file in files))
+    else:
+        for file in files:
+            COUNTS.note(file.path, file.num_rows)
     return [(one.path, one.num_rows, one.encoded_bytes) for one in files]
 
 

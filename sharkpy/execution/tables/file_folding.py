@@ -90,7 +90,7 @@ class FileFolding:
                 self._folder(run.folder).sync_staged(staging)
                 is_placed = self._place(entry, block, origins, run, staging)
         if is_placed:
-            self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
+            self._hidden.note(table, {run.folder: run.generations[-1][0].last})
 
     def fold_small(self, table: Table, partitions: Sequence[str]) -> None:
         """Fold the newest small generations of a table that is not in memory, in the given Hive partitions."""
@@ -124,7 +124,7 @@ class FileFolding:
                 if placed is None:
                     return False
                 blocks.publish(run.files, placed)
-        self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
+        self._hidden.note(table, {run.folder: run.generations[-1][0].last})
         return True
 
     def _write(self, run: FoldedRun, table: Table, staging: str) -> bool:

@@ -16,17 +16,22 @@ from sharkpy.sources.folders.table_folder import table_folder
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.folder_readers import FolderReaders
+    from sharkpy.catalog.model import Table
 
 
 _log = logging.getLogger(__name__)
+_ALL = 1 << 62
 _LOOK_SECONDS = 60.0
 """Seconds after which a folder is searched for leftovers of a killed process."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Hidden:
-    """Hidden names in each folder with its newest generation. Readers that entered before `mark` may read them."""
+    """Hidden names in each folder of a table with its newest generation. Readers that entered before `mark` may read
+    them.
+    """
 
+    table: Table
     mark: int
     folders: dict[str, tuple[int, frozenset[str]]]
 
@@ -38,6 +43,8 @@ class HiddenFiles:
        and written. A later write deletes what waits when the process ends.
     2. A deletion takes only what was hidden when it was noted. A later fold may hide more of the same generations from
        readers that have entered since.
+    3. A table with a history keeps what its retained versions need. Other versions are unavailable before their files
+       are deleted.
     """
 
     def __init__(
@@ -56,12 +63,17 @@ class HiddenFiles:
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
 
-    def note(self, location: str, newest: dict[str, int]) -> None:
-        """Note that in each folder of `newest`, in or below `location`, that generation hides older ones.
+    def note(self, table: Table, newest: dict[str, int]) -> None:
+        """Note that in each folder of `newest`, which are a table's, that generation hides older ones.
 
         They are deleted if they have no readers. If storage refuses, or a statement does not wait, a later write
         deletes them; the written rows are committed either way.
         """
+        oldest = _ALL if self._catalog is None else self._catalog.forget_expired(table)
+        self._note(table, {folder: min(number, oldest) for folder, number in newest.items()})
+
+    def _note(self, table: Table, newest: dict[str, int]) -> None:
+        location = table.location or ""
         with self._locked(location):
             self._noted[location] = time.monotonic()
             waiting = self._waiting.setdefault(location, [])
@@ -69,24 +81,45 @@ class HiddenFiles:
             found = {folder: (number, self._hidden(folder, number)) for folder, number in newest.items()}
             if len(waiting) > 1:
                 found = waiting.pop().folders | found
-            waiting.append(_Hidden(self._readers.mark(), found))
+            waiting.append(_Hidden(table, self._readers.mark(), found))
         self.delete(location)
 
-    def note_added(self, location: str, newest: dict[str, int]) -> None:
-        """Note generations that hide only leftovers of a killed process, if any."""
+    def note_added(self, table: Table, newest: dict[str, int]) -> None:
+        """Note generations that hide only leftovers of a killed process, if any, and versions whose retention is
+        over.
+        """
+        location = table.location or ""
         noted = self._noted.get(location)
         if noted is None or time.monotonic() - noted >= _LOOK_SECONDS:
-            self.note(location, newest)
+            self.note(table, newest)
+            self.sweep(table)
         else:
             self.delete(location)
+
+    def sweep(self, table: Table, oldest: int | None = None) -> None:
+        """Delete the files that no retained version of a table needs, in all of its folders.
+
+        `oldest`: oldest version to be retained, if that is not the table's. For a table without a history, this does
+        nothing.
+        """
+        catalog = self._catalog
+        if catalog is None or not catalog.has_history(table):
+            return
+        if oldest is None:
+            oldest = catalog.forget_expired(table)
+        else:
+            catalog.history.forget_before(table.table_id, oldest)
+        if folders := catalog.log.folders_to_sweep(table.table_id, oldest):
+            self._note(table, dict.fromkeys(folders, oldest))
 
     def delete(self, location: str) -> None:
         """Delete the noted files of `location` that have no readers."""
         with self._locked(location):
             waiting = self._waiting.get(location, [])
             while waiting and not self._readers.is_read(location, before=waiting[0].mark):
-                for folder, (newest, names) in waiting.pop(0).folders.items():
-                    self._remove(folder, newest, names)
+                hidden = waiting.pop(0)
+                for folder, (newest, names) in hidden.folders.items():
+                    self._remove(hidden.table, folder, newest, names)
             if not waiting:
                 self._waiting.pop(location, None)
 
@@ -101,11 +134,18 @@ class HiddenFiles:
         except SharkError as error:
             return self._passed_over(folder, error)
 
-    def _remove(self, folder: str, newest: int, names: frozenset[str]) -> None:
+    def _remove(self, table: Table, folder: str, newest: int, names: frozenset[str]) -> None:
+        home = table_folder(folder, self._catalog)
         try:
-            table_folder(folder, self._catalog).remove_hidden(newest, names, self._keep_seconds())
+            home.remove_hidden(newest, names, self._keep_seconds())
         except SharkError as error:
             self._passed_over(folder, error)
+        is_partition = bool(names) and folder != table.location and not uri.is_remote(folder)
+        if is_partition and self._catalog is not None and self._catalog.forget_dropped_partition(table, folder):
+            home.remove_empty()
+            above = uri.parent(folder)
+            while above != table.location and table_folder(above).remove_if_empty():
+                above = uri.parent(above)
 
     def _passed_over(self, folder: str, error: SharkError) -> frozenset[str]:
         """Log the error and leave a remote folder's hidden files to a later write, as the statement is done."""
@@ -113,3 +153,39 @@ class HiddenFiles:
             raise error
         _log.warning('what is hidden in "%s" could not be removed: %s', uri.redacted(folder), error)
         return frozenset()
+
+
+_COMMIT_SECONDS = 7 * 86_400.0
+"""Time after which the catalog forgets a commit that no history has."""
+
+
+class RetentionSweep:
+    """Thread that deletes, at the start of an engine, the files of versions and dropped tables whose retention is
+    over.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._hidden = HiddenFiles(catalog.readers, catalog)
+        self._is_stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sharkpy-retention", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the table at hand, and wait for that."""
+        self._is_stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            for table_id in self._catalog.log.tables_to_sweep():
+                if self._is_stopped.is_set():
+                    return
+                if (table := self._catalog.current_table(table_id)) is not None:
+                    self._hidden.sweep(table)
+            self._catalog.collect_garbage(is_local=True)
+            self._catalog.history.forget_commits(int((time.time() - _COMMIT_SECONDS) * 1000))
+        except (OSError, SharkError) as error:
+            _log.warning("versions whose retention is over could not be deleted: %s", error)

@@ -82,6 +82,7 @@ from sharkpy.plan.commands.user_functions import (
     ListResources,
     ReloadFunctions,
 )
+from sharkpy.plan.commands.versions import DescribeHistory, RestoreTable, UndropDatabase, UndropTable, VacuumTable
 from sharkpy.plan.commands.writes import (
     ChangeRows,
     ExportTable,
@@ -122,6 +123,7 @@ __all__ = [
     "DeleteResources",
     "DescribeDatabase",
     "DescribeFunction",
+    "DescribeHistory",
     "DescribeQuery",
     "DescribeTable",
     "DropDatabase",
@@ -154,6 +156,7 @@ __all__ = [
     "RenameTable",
     "RepairTable",
     "ResetConf",
+    "RestoreTable",
     "RollbackContinuous",
     "SetConf",
     "SetTableProperties",
@@ -180,7 +183,10 @@ __all__ = [
     "TouchTable",
     "TruncateTable",
     "UncacheTable",
+    "UndropDatabase",
+    "UndropTable",
     "UpdateStatistics",
     "UseDatabase",
+    "VacuumTable",
     "queries_of",
 ]

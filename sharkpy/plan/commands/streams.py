@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from sharkpy.catalog.continuous_query import EmitMode, EpochPoint, Trigger
+from sharkpy.catalog.continuous_query import EmitMode, Trigger
 from sharkpy.catalog.model import ComputedColumn, StorageFormat, StreamSource, Table, Watermark
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.plan.commands.command import Command, Listing, Properties
 from sharkpy.plan.commands.tables import CreateTable
 from sharkpy.plan.commands.writes import Insert, MultiInsert
@@ -179,7 +180,7 @@ class RollbackContinuous(Command):
     """ROLLBACK CONTINUOUS TABLE … TO EPOCH or TO TIMESTAMP."""
 
     table: Table
-    to: EpochPoint
+    to: VersionPoint
 
 
 @dataclass(frozen=True, slots=True)

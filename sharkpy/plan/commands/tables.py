@@ -64,6 +64,8 @@ class CreateTable(Command):
     keeps_location: bool = False
     divided_by: tuple[PartitionField, ...] = ()
     """Partition fields of a lake table."""
+    clone: Table | None = None
+    """The table whose rows the new one gets, perhaps at an earlier version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +90,13 @@ class CreateView(Command):
 
 @dataclass(frozen=True, slots=True)
 class DropTable(Command):
-    """DROP TABLE and DROP VIEW. `table` None: it does not exist, and IF EXISTS (or Hive's default) allows that."""
+    """DROP TABLE and DROP VIEW. `table` None: it does not exist, and IF EXISTS (or Hive's default) allows that.
+
+    `is_purged`: PURGE, so that it cannot be restored.
+    """
 
     table: Table | None
+    is_purged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

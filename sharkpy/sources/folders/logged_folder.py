@@ -17,6 +17,7 @@ from sharkpy.sources.folders.generations import Generation, Placed, fold_name
 from sharkpy.sources.folders.local_folder import StagingFolder, inode_mark
 from sharkpy.sources.folders.manifests import FILES
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.new_files import COUNTS
 
 if TYPE_CHECKING:
     from sharkpy.catalog.file_log import FileLog
@@ -86,7 +87,7 @@ class LoggedFolder(StagingFolder):
     def place_after(self, staging: str, newest: int | None, overwrite: bool) -> Placed:  # noqa: ARG002  the log knows
         place = self._taken(staging)
         try:
-            number = self.log.commit(self.folder_id, self._logged(place), overwrite=overwrite)
+            number = self.log.commit(self.folder_id, self._logged(place, staging), overwrite=overwrite)
             return self._placed(place, f"{'base' if overwrite else 'delta'}_{number:07d}")
         except BaseException:
             staged_files.discard_staging(place)
@@ -101,11 +102,15 @@ class LoggedFolder(StagingFolder):
             return None
         place = self._taken(staging)
         self.sync()
-        self.log.fold(self.folder_id, first, last, self._logged(place))
+        self.log.fold(self.folder_id, first, last, self._logged(place, staging))
         return self._placed(place, _generation(first, last).name)
 
     def second_names(self, newest: int | None, staging: str) -> None:
-        staged_files.link_files([file.path for file in self.files(lambda: newest)], staging)
+        files = self.log.files(self.folder_id, newest)
+        links = staged_files.link_files([f"{self.path}/{one.path}" for one in files], staging)
+        for one, link in zip(files, links, strict=True):
+            if one.num_rows is not None:
+                COUNTS.note(link, one.num_rows)
 
     def sync(self) -> None:
         with suppress(FileNotFoundError):
@@ -177,10 +182,11 @@ class LoggedFolder(StagingFolder):
     def _placed(self, place: str, name: str) -> Placed:
         return Placed(self.path, name, inode_mark(place), place)
 
-    def _logged(self, place: str) -> list[LoggedFile]:
+    def _logged(self, place: str, staging: str) -> list[LoggedFile]:
+        """Return the files in `place`, which were staged in `staging`."""
         start = len(self.path) + 1
-        found = layout.files_below(place)
-        return [LoggedFile(one.path[start:], one.size_bytes, one.modified_ns, 0, 0) for one in found]
+        counts = [(one, COUNTS.of(f"{staging}{one.path[len(place) :]}")) for one in layout.files_below(place)]
+        return [LoggedFile(one.path[start:], one.size_bytes, one.modified_ns, count) for one, count in counts]
 
     def _data_files(self, files: Iterable[LoggedFile]) -> list[DataFile]:
         return [DataFile(f"{self.path}/{one.path}", one.size_bytes, one.modified_ns) for one in files]

@@ -27,9 +27,10 @@ from sharkpy.base.errors import (
     UnsupportedError,
 )
 from sharkpy.catalog.catalog import new_table_id
-from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced
+from sharkpy.catalog.lake_tables import NewFile, PartitionField, Replaced
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.sources.file_errors import first_line
 from sharkpy.sources.lake.columns import LakeColumn, columns_text
 from sharkpy.sources.lake.delta_files import commit_files, list_data_files
@@ -66,7 +67,7 @@ class DeltaFormat:
             known = self._cache.find(entry, state, who)
             return known or self._cache.keep(entry, state, _lake_table(entry, DeltaHandle(handle, place)), who)
 
-    def at(self, table: LakeTable, point: LakePoint) -> LakeTable:
+    def at(self, table: LakeTable, point: VersionPoint) -> LakeTable:
         if point.name:
             raise BindError(f'{table.qualified_name} of Delta has no version called "{point.name}"', sqlstate="22023")
         place: DeltaFolder = table.handle.place

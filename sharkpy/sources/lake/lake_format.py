@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.settings import Conf
-from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced
+from sharkpy.catalog.lake_tables import NewFile, PartitionField, Replaced
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class LakeFormat(Protocol):
 
     def load(self, entry: Table, reach: LakeReach) -> LakeTable: ...
 
-    def at(self, table: LakeTable, point: LakePoint) -> LakeTable: ...
+    def at(self, table: LakeTable, point: VersionPoint) -> LakeTable: ...
 
     def named(self, place: str, reach: LakeReach) -> LakeTable: ...
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from sharkpy.base import uri
 from sharkpy.base.cancellation import cancellable_lock
 from sharkpy.base.errors import ConfigurationError, InternalError
-from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced, check_lake_place, lake_path
+from sharkpy.catalog.lake_tables import NewFile, PartitionField, Replaced, check_lake_place, lake_path
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class SessionLakes:
             check_lake_place(entry.location)
         return self._of(entry).load(entry, self._reach)
 
-    def at(self, table: Table, point: LakePoint) -> Table:
+    def at(self, table: Table, point: VersionPoint) -> Table:
         return self._of(table).at(_lake_table(table), point)
 
     def named(self, word: str, place: str, gate: PathGate) -> Table:

@@ -9,11 +9,12 @@ from sharkpy.sql.forms.queries import QUERIES, WRITES
 from sharkpy.sql.forms.session import FUNCTIONS, SESSION
 from sharkpy.sql.forms.statement_form import StatementForm
 from sharkpy.sql.forms.streams import STREAMS
-from sharkpy.sql.forms.tables import DATABASES, TABLES
+from sharkpy.sql.forms.tables import DATABASES, TABLES, VERSIONS
 
 SUBJECTS: tuple[tuple[str, tuple[StatementForm, ...]], ...] = (
     ("Databases", DATABASES),
     ("Tables and views", TABLES),
+    ("Versions of tables", VERSIONS),
     ("Changes of rows", WRITES),
     ("Queries", QUERIES),
     ("Functions and models", FUNCTIONS),

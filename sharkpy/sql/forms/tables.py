@@ -50,7 +50,7 @@ ALTER DATABASE | SCHEMA name SET DBPROPERTIES ('key' = 'value', …)
     StatementForm(
         "DROP DATABASE",
         "DROP DATABASE | SCHEMA [IF EXISTS] name [RESTRICT | CASCADE]",
-        "Drop a database. CASCADE drops its tables too; without it the database must be empty.",
+        "Drop a database. CASCADE drops its tables too; without it the database must be empty. UNDROP restores both.",
         "DROP DATABASE IF EXISTS old_shop CASCADE",
         (("DROP DATABASE default", 'database "default" cannot be dropped (line 1, column 15) [SQLSTATE 42000]'),),
     ),
@@ -206,7 +206,7 @@ ALTER TABLE name TOUCH [PARTITION (…)]""",
     StatementForm(
         "DROP TABLE",
         "DROP TABLE [IF EXISTS] name [PURGE]",
-        "Drop a table. Managed tables lose their files. "
+        "Drop a table. UNDROP restores a managed table for some days; with PURGE, its files are deleted at once. "
         "A missing table is an error only if hive.exec.drop.ignorenonexistent is false.",
         "DROP TABLE IF EXISTS returns",
         (
@@ -256,5 +256,57 @@ CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW [IF NOT EXISTS] name [(column [COM
         "IMPORT [[EXTERNAL] TABLE name [PARTITION (column = value, …)]] FROM 'path' [LOCATION 'path']",
         "Make a table, or add to one, from an exported folder.",
         "IMPORT TABLE imported_items FROM 'exported/items'",
+    ),
+)
+
+
+VERSIONS = (
+    StatementForm(
+        "DESCRIBE HISTORY",
+        "DESCRIBE | DESC HISTORY table",
+        "List the versions of a managed table: number, time, user, statement, and files and rows added and removed.",
+        "DESCRIBE HISTORY items",
+        page="versions.md",
+    ),
+    StatementForm(
+        "RESTORE TABLE",
+        "RESTORE [TABLE] name TO VERSION AS OF n | TIMESTAMP AS OF 'time'",
+        "Give a table the rows, Hive partitions and columns of an earlier version. That is another version.",
+        "RESTORE TABLE items TO VERSION AS OF 3",
+        (
+            (
+                "RESTORE TABLE items TO VERSION AS OF 0",
+                "version 0 of shop.items is not available; DESCRIBE HISTORY lists its versions, and shark.table.retention says how long they are available [SQLSTATE 22023]",
+            ),
+        ),
+        "versions.md",
+    ),
+    StatementForm(
+        "CREATE TABLE CLONE",
+        "CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name\n"
+        "  CLONE table [VERSION AS OF n | TIMESTAMP AS OF 'time'] [TBLPROPERTIES (…)]",
+        "Make a table with the rows of another one, without copying files.",
+        "CREATE TABLE items_before_sale CLONE items",
+        page="versions.md",
+    ),
+    StatementForm(
+        "VACUUM",
+        "VACUUM [TABLE] name [RETAIN n HOURS] [DRY RUN]",
+        "Delete the files that only versions before the retention need, and list them. DRY RUN only lists them.",
+        "VACUUM items RETAIN 24 HOURS DRY RUN",
+        page="versions.md",
+    ),
+    StatementForm(
+        "UNDROP",
+        "UNDROP TABLE name\nUNDROP DATABASE | SCHEMA name",
+        "Restore the last dropped table with a name, or a database with the tables that were dropped with it.",
+        "UNDROP TABLE returns",
+        (
+            (
+                "UNDROP TABLE items",
+                'table "items" already exists (line 1, column 14) [SQLSTATE 42S01]',
+            ),
+        ),
+        "versions.md",
     ),
 )

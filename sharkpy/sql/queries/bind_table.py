@@ -1,7 +1,8 @@
 """Tables in FROM: lookup by name, files at a path, earlier versions, metadata of lake tables, computed columns.
 
-An earlier version, FOR SYSTEM_VERSION | SYSTEM_TIME AS OF, is one of the last epochs of a continuous table, or a
-snapshot of a lake table. A computed column is an expression over other columns, or a value in the paths of files.
+An earlier version, FOR SYSTEM_VERSION | SYSTEM_TIME AS OF, is a commit of a managed table, one of the last epochs of a
+continuous table, or a snapshot of a lake table. A computed column is an expression over other columns, or a value in
+the paths of files.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ from sharkpy.base.errors import (
     ParseError,
     SharkError,
     TableNotFoundError,
-    UnsupportedError,
     did_you_mean,
 )
 from sharkpy.base.parse_limits import whole_number
-from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
-from sharkpy.catalog.lake_tables import FACTS, LakePoint, is_lake
+from sharkpy.catalog.lake_tables import FACTS, is_lake
 from sharkpy.catalog.model import ComputedColumn, Table
 from sharkpy.catalog.system_tables import FILE_NAME, virtual_columns_in
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.plan.arrow_data import ArrowRows, GivenRows
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
@@ -170,29 +170,9 @@ def at_version(context: Context, table: Table, version: exp.Expr | None) -> Tabl
     """Return the table as of the version that a query names. Its files are read, not its blocks."""
     if version is None:
         return table
-    if is_lake(table):
-        return _at_snapshot(context, table, version)
-    point = _point(context, version)
-    if not table.continuous:
-        message = f"an earlier version of {table.qualified_name}, which is neither a continuous nor a lake table"
-        raise context.error(message, version, UnsupportedError)
-    return at_point(table, point)
-
-
-def at_point(table: Table, point: EpochPoint) -> Table:
-    return dataclasses.replace(table.from_files(f"@{point}"), as_of=point)
-
-
-def _at_snapshot(context: Context, table: Table, version: exp.Expr) -> Table:
-    """Return a lake table at a snapshot. VERSION is a snapshot's number, or the name of one."""
-    value = _literal(context, version)
-    if version.name.upper() == "VERSION":
-        number = whole_number(value.name)
-        point = LakePoint(name=value.name) if number is None else LakePoint(number)
-    else:
-        point = LakePoint(moment_ms=_moment(context, version, value))
+    point = _point(context, table, version)
     try:
-        return context.catalog.lake_at(table, point)
+        return context.catalog.at(table, point)
     except SharkError as error:
         raise context.error(error.message, version, type(error), error.hint, error.sqlstate) from None
 
@@ -204,14 +184,18 @@ def _literal(context: Context, version: exp.Expr) -> exp.Literal:
     return value
 
 
-def _point(context: Context, version: exp.Expr) -> EpochPoint:
+def _point(context: Context, table: Table, version: exp.Expr) -> VersionPoint:
+    """Return the version that a query names: by its number, by the name of a snapshot, or by a moment."""
     value = _literal(context, version)
-    if version.name.upper() == "VERSION":
-        number = whole_number(value.name)
-        if number is None:
-            raise context.error(f'"{value.name}" is not the number of an epoch', version, sqlstate="22023")
-        return EpochPoint(number)
-    return EpochPoint(moment_ms=_moment(context, version, value))
+    if version.name.upper() != "VERSION":
+        return VersionPoint(moment_ms=_moment(context, version, value))
+    number = whole_number(value.name)
+    if number is not None:
+        return VersionPoint(number)
+    if not is_lake(table):
+        kind = "an epoch" if table.continuous else "a version"
+        raise context.error(f'"{value.name}" is not the number of {kind}', version, sqlstate="22023")
+    return VersionPoint(name=value.name)
 
 
 def _moment(context: Context, version: exp.Expr, value: exp.Literal) -> int:

@@ -21,7 +21,7 @@ from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.grammar.parser import parse
 from sharkpy.sql.incremental.divide_query import divide_query
 from sharkpy.sql.incremental.divided_query import DividedQuery
-from sharkpy.sql.queries.bind_table import at_point, at_version, find_table, scan
+from sharkpy.sql.queries.bind_table import at_version, find_table, scan
 from sharkpy.values.types import has_null_type
 
 _COLUMN = "view.query.out.col.{}"
@@ -126,4 +126,4 @@ def state_table(context: Context, database: str, name: str, node: exp.Expr) -> T
 
 def _state_of(context: Context, table: Table) -> Table:
     state = context.catalog.table(table.database, table.state_name)
-    return state if table.as_of is None else at_point(state, table.as_of)
+    return state if table.as_of is None else context.catalog.at(state, table.as_of)

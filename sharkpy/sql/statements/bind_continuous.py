@@ -8,9 +8,9 @@ from typing import TypeVar
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.catalog.model import CLAUSE_PROPERTIES, StreamSource, Table, TableKind
 from sharkpy.catalog.stream_kinds import SINK_KINDS, SinkKind, sink_kind
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.plan.commands import (
     AlterContinuous,
     ContinuousAction,
@@ -168,8 +168,8 @@ def bind_rollback(binder: CommandBinder) -> RollbackContinuous:
     table = _with_own_rows(binder, _required(binder, binder.table(), token, kind), token, "ROLLBACK")
     reader.expect("TO")
     if reader.expect_any("EPOCH", "TIMESTAMP") == "EPOCH":
-        return RollbackContinuous(table, EpochPoint(reader.whole_number("the number of an epoch")))
-    return RollbackContinuous(table, EpochPoint(moment_ms=read_moment(binder)))
+        return RollbackContinuous(table, VersionPoint(reader.whole_number("the number of an epoch")))
+    return RollbackContinuous(table, VersionPoint(moment_ms=read_moment(binder)))
 
 
 def bind_drop_continuous(binder: CommandBinder) -> ControlContinuous:

@@ -1,4 +1,4 @@
-"""CREATE TABLE: with columns, AS SELECT, LIKE, Spark's form with USING, and STORED BY.
+"""CREATE TABLE: with columns, AS SELECT, LIKE, CLONE, Spark's form with USING, and STORED BY.
 
 STORED BY Hive's Kafka storage handler creates a stream FROM KAFKA. STORED BY ICEBERG and USING iceberg create a lake
 table.
@@ -34,6 +34,7 @@ from sharkpy.sql.statements.bind_table_clauses import (
     table_clauses,
 )
 from sharkpy.sql.statements.bind_user_functions import bind_create_function, bind_create_macro
+from sharkpy.sql.statements.bind_versions import version_clause
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.stored_queries import bind_create_view
 from sharkpy.values.types import Field, Schema
@@ -99,6 +100,8 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable | Creat
     database, name = binder.new_name()
     if reader.match("LIKE"):
         return _create_like(binder, database, name, kind, if_not_exists)
+    if reader.match("CLONE") or reader.match("SHALLOW", "CLONE"):
+        return _create_clone(binder, database, name, kind, if_not_exists)
     fields: list[Field] | None = None
     constraints: list[Constraint] = []
     if reader.peek("(") and not _is_query_ahead(binder):
@@ -225,6 +228,37 @@ def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKin
         buckets=bucket_spec(binder, clauses.buckets or source.buckets, source.data_schema.fields, properties, None),
         skew=clauses.skew or source.skew,
         keeps_location=clauses.is_sparks,
+    )
+
+
+def _create_clone(binder: CommandBinder, database: str, name: str, kind: TableKind, if_not_exists: bool) -> CreateTable:
+    """Read a table and perhaps its version after CLONE: the new table is like it, and has its rows."""
+    reader, token = binder.reader, binder.reader.current
+    source = binder.base_table("CLONE")
+    if kind is not TableKind.MANAGED:
+        raise binder.error("a table of CLONE is neither EXTERNAL nor TEMPORARY", token, UnsupportedError)
+    if reader.current is not None and reader.word() != "TBLPROPERTIES":
+        point, token = version_clause(binder), reader.current
+        with binder.place_of(token or reader.tokens[-1]):
+            source = binder.context.catalog.at(source, point)
+    clauses = table_clauses(binder, source.schema.names)
+    if reader.current is not None:
+        raise reader.error("the statement should end here")
+    return CreateTable(
+        database,
+        name,
+        kind,
+        source.schema,
+        if_not_exists,
+        source.storage,
+        clauses.location,
+        cached_by_name(binder, name, tuple((dict(source.properties) | dict(clauses.properties or ())).items())),
+        clauses.comment or source.comment,
+        partition_columns=source.partition_columns,
+        buckets=source.buckets,
+        skew=source.skew,
+        constraints=source.constraints,
+        clone=source,
     )
 
 

@@ -6,7 +6,14 @@ from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
 from sharkpy.catalog.model import Table
-from sharkpy.plan.commands import Command, DescribeDatabase, DescribeFunction, DescribeQuery, DescribeTable
+from sharkpy.plan.commands import (
+    Command,
+    DescribeDatabase,
+    DescribeFunction,
+    DescribeHistory,
+    DescribeQuery,
+    DescribeTable,
+)
 from sharkpy.sql.grammar.token_reader import word_of
 from sharkpy.sql.statements.bind_partition import values_spec
 from sharkpy.sql.statements.command_binder import CommandBinder
@@ -33,6 +40,9 @@ def bind_describe(binder: CommandBinder) -> Command:
     if reader.word() in ("SELECT", "WITH"):
         # pandas asks if its query is the name of a table, and takes any answer as yes.
         raise reader.unsupported("DESCRIBE of a query without the word QUERY")
+    if _is_history(binder):
+        reader.expect("HISTORY")
+        return DescribeHistory(binder.table())
     style = (reader.match_any("FORMATTED", "EXTENDED") or "").lower()
     kind = _streaming_kind(binder)
     if not kind:
@@ -50,6 +60,15 @@ def bind_describe(binder: CommandBinder) -> Command:
     if path:
         _check_path(binder, table, path, token)
     return DescribeTable(table, style, path, partition)
+
+
+def _is_history(binder: CommandBinder) -> bool:
+    """True if HISTORY and the name of a table come next, and not a table of that name with one of its columns."""
+    reader = binder.reader
+    if not reader.peek("HISTORY") or len(reader.rest) < 2 or reader.rest[1].text == ".":
+        return False
+    named = binder.context.catalog.find_table(binder.context.database, "history")
+    return named is None or not named.shown_schema.has(reader.rest[1].text)
 
 
 def _streaming_kind(binder: CommandBinder) -> str:

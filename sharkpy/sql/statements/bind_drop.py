@@ -42,10 +42,10 @@ def bind_drop(binder: CommandBinder) -> Command:
     if table is not None and (kind := table.streaming_kind):
         hint = "drop the continuous query that it belongs to" if table.is_state else f"use DROP {kind.upper()}"
         raise binder.error(f"{table.qualified_name} is a {kind}", token, hint=hint, sqlstate="42809")
-    reader.match("PURGE")  # files are always deleted immediately: there is no trash
+    is_purged = reader.match("PURGE")
     if reader.match("FOR", "METADATA"):
         raise reader.unsupported("DROP … FOR METADATA REPLICATION")
-    return DropTable(table)
+    return DropTable(table, is_purged)
 
 
 def bind_truncate(binder: CommandBinder) -> TruncateTable:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
-from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.commands import Explain, GenerateTable, SetConf, Statement
 from sharkpy.sql.context import CatalogReader, Context
@@ -87,8 +87,8 @@ class _ViewRecorder:
     def find_entry(self, database: str, name: str) -> Table | None:
         return self._catalog.find_entry(database, name)
 
-    def lake_at(self, table: Table, point: LakePoint) -> Table:
-        return self._catalog.lake_at(table, point)
+    def at(self, table: Table, point: VersionPoint) -> Table:
+        return self._catalog.at(table, point)
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         return self._catalog.lake_facts(table, what)

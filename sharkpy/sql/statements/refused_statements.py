@@ -15,9 +15,8 @@ _NO_COPY = (
     " in the shell, .once FILE writes an answer to one file"
 )
 _FEW_FILES = "ALTER TABLE … CONCATENATE rewrites a table as few files"
-_OLD_FILES = (
-    f"the engine deletes old files of its own tables by itself, and {_FEW_FILES};"
-    ' for a Delta table run deltalake.DeltaTable("<its folder>").vacuum(dry_run=False) in Python,'
+OLD_FILES = (
+    'for a Delta table run deltalake.DeltaTable("<its folder>").vacuum(dry_run=False) in Python,'
     " for an Iceberg table pyiceberg's table.maintenance.expire_snapshots()"
 )
 _NO_POOLS = "shark.pool and shark.pool.weight share the engine"
@@ -66,17 +65,12 @@ REFUSED: tuple[tuple[str, str | None], ...] = (
     ("COPY", _NO_COPY),
     ("CALL", "there are no procedures: call functions in queries"),
     ("EXEC", "there are no procedures: call functions in queries"),
-    ("VACUUM", _OLD_FILES),
     ("OPTIMIZE", _FEW_FILES),
     ("ROLLBACK", _NO_TRANSACTIONS),
     ("KILL QUERY", "cancel the operation of the client that runs it"),
     ("DFS", "use it in the shell, on the files of the shell's machine"),
     ("REPL", None),
     ("REFRESH", "each statement lists the files again"),
-    (
-        "UNDROP",
-        "dropped objects cannot be restored; VERSION AS OF reads earlier versions of existing tables",
-    ),
     ("ABORT", None),
     ("KILL", None),
     ("START", None),

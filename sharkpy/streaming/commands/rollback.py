@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.continuous_query import QueryState
-from sharkpy.catalog.epoch_store import RetainedEpoch
+from sharkpy.catalog.epoch_store import RetainedEpoch, epoch_text
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_folders import drops_folder
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -47,7 +47,8 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
     query = query_of(table, session)
     check_rereadable(query, table, "ROLLBACK")
     if table.gives and query.state is QueryState.RUNNING:
-        hint = f"PAUSE it, and take the rows of the epochs behind {command.to} out of its targets: they come again"
+        later = f"the epochs behind {epoch_text(command.to)}"
+        hint = f"PAUSE it, and take the rows of {later} out of its targets: they come again"
         message = f"{table.qualified_name} runs: ROLLBACK of a continuous insert leaves its targets as they are"
         raise BindError(message, hint=hint, sqlstate="55000")
     to = session.catalog.streams.epochs.wanted(query.query_id, table.qualified_name, command.to)
@@ -129,7 +130,7 @@ class PartitionRollback(QuietWrite):
 
     def clean(self) -> None:
         hidden = {one.location: one.number for one in self.placed.values()}
-        self.session.table_cache.hidden.note(self.table.location or "", hidden)
+        self.session.table_cache.hidden.note(self.table, hidden)
         self.session.catalog.collect_garbage()
         load_new_blocks(self.table, self.session, list(self.placed))
 

@@ -25,6 +25,7 @@ from sharkpy.execution.tables.data_files import table_files
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import TableFolder, home_of, table_folder
+from sharkpy.sources.new_files import COUNTS
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -179,6 +180,7 @@ def discard_staging(staging: str, session: EngineSession) -> None:
         return
     folder = folder_at(home_of(staging), session)
     if not uri.is_remote(staging):
+        COUNTS.forget(staging)
         folder.discard_staging(staging)
     elif not _is_done(staging, partial(folder.discard_staging, staging)) or STAGED.knows(staging):
         return

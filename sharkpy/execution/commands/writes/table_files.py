@@ -181,7 +181,7 @@ class TableFiles(QuietWrite):
         if self.placed is not None:
             newest, hidden = {self.location: self.placed.number}, self.session.table_cache.hidden
             note = hidden.note if self.overwrite else hidden.note_added
-            note(self.table.location or "", newest)
+            note(self.table, newest)
         load_new_blocks(self.table, self.session, added=None if self.overwrite else self.placed)
 
     def discard(self) -> None:

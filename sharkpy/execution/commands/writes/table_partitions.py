@@ -110,7 +110,7 @@ class TablePartitions(QuietWrite):
         if not self.table.is_plain:
             folder_at(self.table.location or "", self.session).remove_abandoned()
             hidden = {one.location: one.number for one in self.placed}
-            self.session.table_cache.hidden.note(self.table.location or "", hidden)
+            self.session.table_cache.hidden.note(self.table, hidden)
         load_new_blocks(self.table, self.session, self.written)
 
     def discard(self) -> None:
@@ -184,7 +184,7 @@ class TablePartitions(QuietWrite):
             return
         catalog = self.session.catalog
         if known is None and not is_kept and catalog.log.find(self.table.location or "") is not None:
-            catalog.log.begin(location)
+            catalog.log.begin(location, catalog.log.owner(self.table.location or "") or "")
         folder = folder_at(location, self.session)
         newest = folder.newest() if is_kept else self._newest(known, folder)
         placed = folder.place_after(staged, newest, self.overwrite or is_kept)

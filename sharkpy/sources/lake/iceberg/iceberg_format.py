@@ -16,9 +16,10 @@ from pyiceberg.table import Table as IcebergHandle
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableChangedError, TableExistsError, UnsupportedError
 from sharkpy.catalog.catalog import new_table_id
-from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced, lake_path
+from sharkpy.catalog.lake_tables import NewFile, PartitionField, Replaced, lake_path
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.sources.lake.columns import columns_text
 from sharkpy.sources.lake.iceberg.catalogs import (
     BY_LOCATION,
@@ -90,7 +91,7 @@ class IcebergFormat:
         made = lake_table(entry, found, found.schema(), found.metadata.current_snapshot_id)
         return self._cache.keep(entry, state, made, who)
 
-    def at(self, table: LakeTable, point: LakePoint) -> LakeTable:
+    def at(self, table: LakeTable, point: VersionPoint) -> LakeTable:
         metadata = table.handle.metadata
         if point.number is not None:
             found = metadata.snapshot_by_id(point.number)

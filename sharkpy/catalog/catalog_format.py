@@ -15,7 +15,7 @@ sharkpy that wrote it.
 8: tags of the files of streams.
 9: owners of warehouses at URIs.
 10: the log of the files of managed tables. Tables of earlier formats keep generations in folders.
-11: the history of these tables.
+11: the files of these tables are in the log, too; the history of tables.
 """
 
 from __future__ import annotations

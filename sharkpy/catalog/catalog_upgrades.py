@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.uri import Locations, is_outside
+from sharkpy.catalog.listed_folders import begin_histories, log_listed_folders
 from sharkpy.catalog.table_history import HISTORY_TABLES
 
 _TABLES = (
@@ -164,22 +164,12 @@ _ADDED_TO_FORMAT_10 = (
 )
 
 
-def upgrade_format_10(connection: sqlite3.Connection, _: Locations) -> None:
+def upgrade_format_10(connection: sqlite3.Connection, locations: Locations) -> None:
     """Upgrade a catalog to format 11, in the caller's transaction. The history of its tables begins with a commit."""
     for statement in (*_ADDED_TO_FORMAT_10, *HISTORY_TABLES):
         connection.execute(statement)
-    now = time.time_ns() // 1_000_000
-    commit = connection.execute("INSERT INTO commit_ VALUES (NULL, ?, '', '')", (now,)).lastrowid
-    folders = {folder: folder_id for folder_id, folder in connection.execute("SELECT folder_id, folder FROM folder_")}
-    for table_id, text in connection.execute("SELECT table_id, definition FROM table_").fetchall():
-        body = json.loads(text)
-        location = body["location"]
-        if location not in folders or body.get("continuous") or body.get("state_of"):
-            continue
-        own = "folder = ? OR (folder > ? AND folder < ?)"
-        places = (location, f"{location}/", f"{location}0")
-        connection.execute(f"UPDATE folder_ SET table_id = ? WHERE {own}", (table_id, *places))
-        connection.execute("INSERT INTO change_ VALUES (?, ?, 0, 0, 0, 0)", (table_id, commit))
+    log_listed_folders(connection, locations)
+    begin_histories(connection)
 
 
 _log = logging.getLogger(__name__)

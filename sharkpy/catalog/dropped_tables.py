@@ -91,13 +91,13 @@ class DroppedTables:
         return [one.table for one in self._all() if one.time_ms + retention(one.table).seconds * 1000 <= now_ms]
 
     def around(self, location: str) -> list[Table]:
-        """Return the dropped tables whose folder is `location`, is in it, or contains it."""
-        pairs = [(one.table, one.table.location or "") for one in self._all()]
-        return [
-            table
-            for table, folder in pairs
-            if uri.below(folder, location) is not None or uri.below(location, folder) is not None
-        ]
+        """Return the dropped tables with a folder that is `location`, is in it, or contains it."""
+        stored = self._file.locations.stored(uri.normalized(location))
+        above = [stored, *uri.parents(stored)]
+        around = f"folder > ? AND folder < ? OR folder IN ({', '.join('?' * len(above))})"
+        sql = f"SELECT DISTINCT table_id FROM folder_ JOIN dropped_ USING (table_id) WHERE {around}"
+        found = {table_id for (table_id,) in self._file.rows(sql, f"{stored}/", f"{stored}0", *above)}
+        return [one.table for one in self._all() if one.table.table_id in found] if found else []
 
     def forget(self, table: Table) -> None:
         """Forget a dropped table. The caller removes its folders."""

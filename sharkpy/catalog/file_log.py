@@ -5,7 +5,9 @@ A commit is a transaction of the catalog that changes the files of tables. Its n
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -129,7 +131,10 @@ class FileLog:
         row = self._file.row("SELECT rewritten FROM folder_ WHERE folder_id = ?", folder_id)
         if row is None or row[0] > after:
             return None
-        found = self._found("folder_id = ? AND added > ? AND added <= ? AND removed IS NULL", folder_id, after, until)
+        # A later fold may have files of these commits, and of commits after `until`. The plus sign keeps SQLite from
+        # searching all files by position.
+        is_then = "folder_id = ? AND added > ? AND +position <= ? AND removed IS NULL"
+        found = self._found(is_then, folder_id, after, until)
         return None if any(one.position != one.added for one in found) else found
 
     def files_of(self, folder_id: int, commit: int) -> list[LoggedFile]:
@@ -180,10 +185,24 @@ class FileLog:
             self._file.run(sql, last, folder_id, first, last)
             self._insert(folder_id, given, first, last)
 
+    def refresh_times(self) -> None:
+        """Record the times of all files again, since a copy of a warehouse may not keep them."""
+        sql = "SELECT file_id, folder, path, size_bytes, modified_ns FROM file_ JOIN folder_ USING (folder_id)"
+        for file_id, folder, path, size_bytes, modified_ns in self._file.rows(sql):
+            with suppress(OSError):
+                status = os.stat(f"{self._file.locations.absolute(folder)}/{path}")  # noqa: PTH116  there may be many
+                if status.st_size == size_bytes and status.st_mtime_ns != modified_ns:
+                    change = "UPDATE file_ SET modified_ns = ? WHERE file_id = ?"
+                    self._file.run(change, status.st_mtime_ns, file_id)
+
     def removed(self, folder_id: int, until: int | None = None) -> set[str]:
         """Return the paths of files that no current row needs, of the commits up to `until`."""
         sql = "SELECT path FROM file_ WHERE folder_id = ? AND removed IS NOT NULL AND removed <= ?"
         return {path for (path,) in self._file.rows(sql, folder_id, (1 << 62) if until is None else until)}
+
+    def folders(self) -> set[str]:
+        """Return the paths of all logged folders."""
+        return {self._file.locations.absolute(folder) for (folder,) in self._file.rows("SELECT folder FROM folder_")}
 
     def tables_to_sweep(self) -> list[str]:
         """Return the ids of tables with files that no current row needs."""

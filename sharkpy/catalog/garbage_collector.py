@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from sharkpy.catalog.table_folders import TableFolders
 
 _GARBAGE_BATCH = 256
+_PURGE_SECONDS = 60.0
+"""Seconds between two looks for dropped tables whose retention is over."""
 _log = logging.getLogger(__name__)
 
 
@@ -28,6 +31,9 @@ class GarbageCollector(ReadableCatalog):
     `garbage` has the folders of dropped tables until they are deleted, so that a killed DROP cannot leave rows to a
     later table of the same name.
     """
+
+    _next_purge = 0.0
+    """Time of the next look for dropped tables whose retention is over, by the monotonic clock."""
 
     @contextmanager
     def transaction(self, *, is_durable: bool = False) -> Iterator[None]:
@@ -96,8 +102,10 @@ class GarbageCollector(ReadableCatalog):
         """Delete the folders of dropped tables, or only local ones. Folders that are being read, or cannot be deleted
         now, stay listed.
         """
-        for one in self.dropped.expired(self.retention):
-            self.purge(one)
+        if time.monotonic() >= self._next_purge:
+            self._next_purge = time.monotonic() + _PURGE_SECONDS
+            for one in self.dropped.expired(self.retention):
+                self.purge(one)
         rows = self._file.rows("SELECT folder FROM garbage")
         # A table's folder comes before the folders of its Hive partitions in it.
         waiting = sorted(self.locations.absolute(folder) for (folder,) in rows)

@@ -216,14 +216,16 @@ def partitions_at(file: CatalogFile, table: Table, version: int, log: FileLog) -
         " UNION ALL SELECT partition_id, name, folder, form FROM past_partition_"
         " WHERE table_id = ? AND added <= ? AND until > ? ORDER BY name"
     )
-    names = (table.base_id, version, table.base_id, version, version)
-    found = []
-    for number, name, folder, form in file.rows(sql, *names):
-        location = None if folder is None else file.locations.absolute(folder)
-        if location is not None and log.find(location) is None:
-            message = f'an earlier version of {table.qualified_name}, whose partition {name} is in "{location}"'
-            raise UnsupportedError(message, hint="changes of this folder are not recorded")
-        found.append(HivePartition(number, name, location, version, *partition_format_from_text(form)))
+    names, absolute = (table.base_id, version, table.base_id, version, version), file.locations.absolute
+    found = [
+        HivePartition(number, name, folder and absolute(folder), version, *partition_format_from_text(form))
+        for number, name, folder, form in file.rows(sql, *names)
+    ]
+    logged = log.folders()
+    if other := next((one for one in found if one.folder(table) not in logged), None):
+        place = uri.redacted(other.folder(table))
+        message = f'an earlier version of {table.qualified_name}, whose partition {other.name} is in "{place}"'
+        raise UnsupportedError(message, hint="changes of this folder are not recorded")
     return tuple(found)
 
 

@@ -15,7 +15,9 @@ from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.settings import CATALOG_DIR
 from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.file_log import FileLog
 from sharkpy.catalog.model import PURGE_PROPERTY, Table, TableKind
+from sharkpy.catalog.table_history import TableHistory
 from sharkpy.catalog.table_store import TableStore
 
 _log = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ def note_place(file: CatalogFile, warehouse: str, store: TableStore) -> None:
                 _disown(file, warehouse, store, noted[0])
         file.run("DELETE FROM place_")
         file.run("INSERT INTO place_ VALUES (?, ?)", *here)
+        FileLog(file, TableHistory(file)).refresh_times()
 
 
 def note_remote_place(file: CatalogFile, warehouse: str) -> None:

@@ -1,12 +1,13 @@
 """Format of the catalog: files of other formats, damaged ones, and upgrades.
 
-`format_1.sql` and `format_5.sql` were written by the engine when that was its format; `@ROOT@` stands for the folder
-with the warehouse in it.
+`format_1.sql`, `format_5.sql` and `format_10.sql` were written by the engine when that was its format; `@ROOT@` stands
+for the folder with the warehouse in it.
 """
 
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import BindError, ConfigurationError, CorruptionError, UnsupportedError
+from sharkpy.base.errors import BindError, ConfigurationError, CorruptionError, SourceError, UnsupportedError
 from sharkpy.base.uri import Locations
 from sharkpy.base.version import __version__
 from sharkpy.catalog import catalog_format, catalog_upgrades
@@ -25,9 +26,11 @@ from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import TableKind
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.catalog.stream_store import StreamFile
+from tests import older_formats
 
 FORMAT_1 = Path(__file__).with_name("format_1.sql")
 FORMAT_5 = Path(__file__).with_name("format_5.sql")
+FORMAT_10 = Path(__file__).with_name("format_10.sql")
 FILES = ("plain/delta_0000001/part-00000.txt", "shop.db/sales/d=x/delta_0000001/part-00000.txt", "elsewhere/z/one")
 
 
@@ -49,16 +52,9 @@ def run(warehouse: Path, sql: str) -> list[tuple[object, ...]]:
         return file.execute(sql).fetchall()
 
 
-def make_format_10(warehouse: Path) -> None:
-    """Remove from a catalog what format 11 has added."""
-    for table in ("change_", "past_definition_", "past_partition_", "dropped_", "dropped_database_"):
-        run(warehouse, f"DROP TABLE {table}")
-    for index in ("commit_time", "folder_table"):
-        run(warehouse, f"DROP INDEX {index}")
-    added = (("commit_", "author"), ("commit_", "statement"), ("folder_", "table_id"), ("file_", "num_rows"))
-    for table, column in (*added, ("partition_", "added")):
-        run(warehouse, f"ALTER TABLE {table} DROP COLUMN {column}")
-    run(warehouse, "PRAGMA user_version = 10")
+def script(warehouse: Path, sql: str) -> None:
+    with closing(sqlite3.connect(warehouse / CATALOG_FILE)) as file:
+        file.executescript(sql)
 
 
 def locations(warehouse: Path) -> dict[str, str | None]:
@@ -309,10 +305,7 @@ def test_a_catalog_of_format_7_is_upgraded(tmp_path: Path) -> None:
     with closing(Catalog(tmp_path)) as catalog, catalog.transaction():
         catalog.streams.add_files("s", [StreamFile(0, "a", 1, 2, tag="t")])
     run(tmp_path, "ALTER TABLE stream_file_ DROP COLUMN tag")
-    make_format_10(tmp_path)
-    for table in ("owner_", "commit_", "folder_", "file_"):
-        run(tmp_path, f"DROP TABLE {table}")
-    run(tmp_path, "PRAGMA user_version = 7")
+    script(tmp_path, f"{older_formats.FORMAT_9} DROP TABLE owner_; PRAGMA user_version = 7")
     with closing(Catalog(tmp_path)) as catalog:
         assert catalog.streams.files("s", 0, 9) == [StreamFile(0, "a", 1, 2)]
         with catalog.transaction():
@@ -324,7 +317,7 @@ def test_a_catalog_of_format_7_is_upgraded(tmp_path: Path) -> None:
     assert run(tmp_path, "PRAGMA user_version") == [(catalog_format.FORMAT,)]
 
 
-def test_a_catalog_of_format_10_is_upgraded(tmp_path: Path) -> None:
+def test_histories_begin_with_an_upgrade(tmp_path: Path) -> None:
     """The history of its tables begins with the upgrade; continuous tables and their states have none."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in/1.json").write_text('{"n": 1}\n')
@@ -336,7 +329,7 @@ def test_a_catalog_of_format_10_is_upgraded(tmp_path: Path) -> None:
         context.sql(f"CREATE STREAM s (n INT) STORED AS JSONFILE FROM FOLDER '{tmp_path / 'in'}'")
         context.sql("CREATE CONTINUOUS TABLE c TRIGGER AVAILABLE NOW AS SELECT n FROM s")
         context.sql("RESUME CONTINUOUS TABLE c")
-    make_format_10(tmp_path / "w")
+    script(tmp_path / "w", older_formats.FORMAT_10)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         for table in ("t", "p"):
             context.sql(f"DELETE FROM {table}")
@@ -347,3 +340,71 @@ def test_a_catalog_of_format_10_is_upgraded(tmp_path: Path) -> None:
         assert context.sql("SELECT n FROM c FOR SYSTEM_VERSION AS OF 1").fetchall() == [(1,)]
         with pytest.raises(UnsupportedError, match="whose changes are not recorded"):
             context.sql("DESCRIBE HISTORY c")
+
+
+OF_FORMAT_10 = {
+    "listed/delta_0000001": 1,
+    "listed/base_0000002": 2,
+    "listed/delta_0000003": 3,
+    "parts/s=a/delta_0000001": 1,
+    "parts/s=a/delta_0000002": 3,
+    "parts/s=a/delta_0000003": 9,
+    "parts/s=b/delta_0000001": 2,
+    "logged/_files/aa4e7a02ba254151a212eb00c0f24bf7": 4,
+}
+"""Folders of a warehouse of format 10, each with one row: a base hides a generation, and one was never counted."""
+
+
+def make_format_10(root: Path) -> Path:
+    warehouse = root / "warehouse"
+    for folder, number in OF_FORMAT_10.items():
+        (warehouse / folder).mkdir(parents=True)
+        (warehouse / folder / "part-00000.txt").write_text(f"{number}\n")
+        os.utime(warehouse / folder / "part-00000.txt", ns=(1796001465064970063,) * 2)
+    (warehouse / ".sharkpy").mkdir()
+    with closing(sqlite3.connect(warehouse / CATALOG_FILE)) as file:
+        file.executescript(FORMAT_10.read_text().replace("@ROOT@", str(root)))
+    return warehouse
+
+
+def test_a_catalog_of_format_10_is_upgraded(tmp_path: Path) -> None:
+    """The files of all managed tables are in the log. The next commit has a number of its own."""
+    warehouse = make_format_10(tmp_path)
+    with sharkpy.connect("local[2]", warehouse, shark_table_retention="0") as context:
+
+        def numbers(table: str) -> list[int]:
+            return [row[0] for row in context.sql(f"SELECT n FROM {table}").fetchall()]
+
+        assert (numbers("listed"), numbers("logged")) == ([2, 3], [4])
+        assert sorted(numbers("parts")) == [1, 2, 3]
+        files = "SELECT folder, added, path FROM file_ JOIN folder_ USING (folder_id) WHERE removed IS NULL"
+        assert sorted((f"{folder}/{Path(path).parent}", added) for folder, added, path in run(warehouse, files)) == [
+            ("listed/base_0000002", 2),
+            ("listed/delta_0000003", 3),
+            ("logged/_files/aa4e7a02ba254151a212eb00c0f24bf7", 1),
+            ("parts/s=a/delta_0000001", 1),
+            ("parts/s=a/delta_0000002", 2),
+            ("parts/s=b/delta_0000001", 1),
+        ]
+        assert run(warehouse, "SELECT commit_id FROM commit_") == [(1,), (3,), (4,)]
+        context.sql("INSERT OVERWRITE TABLE listed VALUES (5)")
+        context.sql("INSERT OVERWRITE TABLE parts PARTITION (s = 'a') VALUES (6)")
+        assert (numbers("listed"), sorted(numbers("parts"))) == ([5], [2, 6])
+        assert [path.name for path in warehouse.glob("listed/*")] == ["_files"]
+        assert [path.name for path in warehouse.glob("parts/s=a/*")] == ["_files"]
+
+
+def test_a_folder_that_cannot_be_read_stops_the_upgrade(tmp_path: Path) -> None:
+    warehouse = make_format_10(tmp_path)
+    link = warehouse / "parts/s=b"
+    link.rename(tmp_path / "away")
+    link.symlink_to(link)
+    with pytest.raises(SourceError, match=f'the folder "{link}" of a table cannot be read: ') as caught:
+        Catalog(warehouse)
+    assert caught.value.sqlstate == "58030"
+    assert run(warehouse, "PRAGMA user_version") == [(10,)]
+    assert run(warehouse, "SELECT folder FROM folder_") == [("logged",)]
+    link.unlink()
+    (tmp_path / "away").rename(link)
+    Catalog(warehouse).close()
+    assert run(warehouse, "PRAGMA user_version") == [(catalog_format.FORMAT,)]

@@ -76,7 +76,19 @@ def test_files_of_each_commit(steps: list[tuple[str, int, int]]) -> None:
                 if number >= forgotten:
                     found = [one.path for one in log.files(folder, number)]
                     assert "+".join(found) == "+".join(expected)
+                for after in (one for one in commits if forgotten <= one < number):
+                    more = log.added(folder, after, number)
+                    assert more is None or commits[after] + [one.path for one in more] == expected
             assert "+".join(one.path for one in log.files(folder)) == "+".join(rows)
+
+
+def test_files_that_a_later_fold_has_are_not_added_ones(tmp_path: Path) -> None:
+    with closing(Catalog(tmp_path)) as catalog:
+        log, folder = catalog.log, begun(catalog.log, f"{tmp_path}/t")
+        numbers = [log.commit(folder, logged(name), overwrite=False) for name in "abcd"]
+        log.fold(folder, numbers[2], numbers[3], logged("cd"))
+        assert log.added(folder, numbers[1], numbers[2]) is None
+        assert [one.path for one in log.added(folder, numbers[0], numbers[1]) or []] == ["b"]
 
 
 def test_one_transaction_is_one_commit(tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ def test_garbage_of_a_copy_is_its_own(tmp_path: Path) -> None:
     """The original has another table in the folder by the time that the copy deletes the dropped one's."""
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         run(context, "CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1)")
-        context.catalog.drop_table(context.catalog.table("default", "t"))
+        context.catalog.drop_table(context.catalog.table("default", "t"), is_purged=True)
     shutil.copytree(tmp_path / "w", tmp_path / "copy")
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         run(context, "CREATE TABLE t (a INT)", "INSERT INTO t VALUES (2)")
@@ -294,3 +294,14 @@ def test_the_catalog_keeps_no_path_of_the_warehouse(original: Path, caplog: pyte
     for manifest in (original / ".sharkpy" / "blocks").rglob("manifest*"):
         assert str(original) not in manifest.read_text()
     assert caplog.text == ""
+
+
+def test_a_copy_may_have_other_times(original: Path, tmp_path: Path) -> None:
+    """`cp -r` does not keep the times of files."""
+    copy = tmp_path / "copy"
+    shutil.copytree(original, copy, copy_function=shutil.copyfile)
+    with sharkpy.connect("local[2]", copy) as context:
+        run(context, "INSERT INTO t VALUES (7)", "INSERT INTO shop.sales PARTITION (d='x') VALUES (8)")
+        assert sorted(run(context, "SELECT a FROM t")) == [(1,), (2,), (7,)]
+        assert sorted(run(context, "SELECT a FROM shop.sales")) == [(1,), (2,), (8,)]
+        assert run(context, "SELECT sum(a) FROM kept") == [(11,)]

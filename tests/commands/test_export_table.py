@@ -195,7 +195,7 @@ def test_a_table_is_dropped_while_it_is_imported(
     original = getattr(module, name)
 
     def dropping(*arguments: object) -> object:
-        context.new_session().sql("DROP TABLE IF EXISTS gone")
+        context.new_session().sql("DROP TABLE IF EXISTS gone PURGE")
         return original(*arguments)
 
     monkeypatch.setattr(module, name, dropping)

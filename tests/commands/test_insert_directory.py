@@ -15,7 +15,8 @@ from sharkpy.execution.restrictions import Restrictions
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("directory") / "warehouse") as made:
+    warehouse = tmp_path_factory.mktemp("directory") / "warehouse"
+    with sharkpy.connect(warehouse=warehouse, shark_table_retention="0") as made:
         made.sql("CREATE TABLE t (a INT, b STRING, c ARRAY<INT>)")
         made.sql("INSERT INTO t SELECT 1, 'x', array(1, 2) UNION ALL SELECT 2, NULL, NULL")
         yield made

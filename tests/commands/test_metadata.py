@@ -10,6 +10,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError, TableChangedError
+from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.restrictions import Restrictions
 
@@ -265,11 +266,11 @@ def test_exchange_leaves_both_tables_as_they_were_where_it_fails(
     moves: list[str] = []
     real = partitions._move
 
-    def fail_at_second(folder: str, target: str, session: EngineSession) -> None:
+    def fail_at_second(folder: str, target: str, table: Table, session: EngineSession) -> None:
         moves.append(target)
         if len(moves) == 2:
             raise BindError("no")
-        real(folder, target, session)
+        real(folder, target, table, session)
 
     monkeypatch.setattr(partitions, "_move", fail_at_second)
     with pytest.raises(SharkError, match="no"):

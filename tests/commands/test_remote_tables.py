@@ -196,7 +196,7 @@ def test_a_remote_partition_leaves_the_others_alone(context: sharkpy.SharkContex
     assert rows(context, "SHOW PARTITIONS here") == [("p=1",), ("p=2",)]
     assert rows(context, "SELECT a FROM here WHERE p < 2") == [(10,)]
     folder = Path(context.catalog.table("default", "here").location or "")
-    context.sql("DROP TABLE here").close()
+    context.sql("DROP TABLE here PURGE").close()
     assert not folder.exists()
 
 

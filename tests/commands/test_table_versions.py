@@ -164,6 +164,19 @@ def test_hive_partitions_of_versions(context: sharkpy.SharkContext) -> None:
     assert found[: len(expected)] == expected
 
 
+def test_added_partitions(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    context.sql("CREATE TABLE t (a INT) PARTITIONED BY (d STRING) STORED AS TEXTFILE")
+    context.sql("ALTER TABLE t ADD PARTITION (d='x')")
+    context.sql("INSERT INTO t PARTITION (d='x') VALUES (1)")
+    context.sql("INSERT INTO t PARTITION (d='x') VALUES (2)")
+    assert [numbers(context, version=one) for one in versions(context)] == [[], [], [1], [1, 2]]
+    (tmp_path / "far").mkdir()
+    context.sql(f"ALTER TABLE t ADD PARTITION (d='y') LOCATION '{tmp_path / 'far'}'")
+    assert numbers(context, version=versions(context)[3]) == [1, 2]
+    with pytest.raises(UnsupportedError, match="whose partition d=y is in"):
+        numbers(context, version=versions(context)[4])
+
+
 def test_exchanged_partitions(context: sharkpy.SharkContext) -> None:
     for table in ("t", "u"):
         context.sql(f"CREATE TABLE {table} (a INT) PARTITIONED BY (d STRING) STORED AS PARQUET")

@@ -103,7 +103,9 @@ def test_a_backup_holds_all_that_the_warehouse_owns(context: sharkpy.SharkContex
         "SELECT a FROM facts UNION ALL SELECT a FROM inside UNION ALL SELECT a FROM kept",
         "SELECT mine(21)",
     ) == [[(2, "two")], [(0,)], [(3, "x"), (4, "y")], [(5,)], [(6, "z")], [(7,), (8,), (9,)], [(42,)]]
-    with sharkpy.connect("local[2]", tmp_path / "restored") as again:
+    with sharkpy.connect("local[2]", tmp_path / "restored", shark_table_retention="0") as again:
+        places = ("t", "none", "shop.db/sales", "shop.db/sales/d=x", "kept")
+        assert all(again.catalog.log.find(str(tmp_path / "restored" / place)) is not None for place in places)
         run(again, "INSERT INTO shop.sales PARTITION (d='y') VALUES (40)", "INSERT INTO own VALUES (50)")
         assert sorted(run(again, "SELECT a FROM shop.sales UNION ALL SELECT a FROM own")) == [
             (3,),

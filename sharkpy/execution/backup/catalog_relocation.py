@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from sharkpy.base import uri
+from sharkpy.base.errors import SourceError
 from sharkpy.base.uri import STATE_FOLDER, Locations
+from sharkpy.catalog.catalog_format import is_outdated
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.function_catalog import FunctionCatalog
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.lake_tables import is_lake
+from sharkpy.catalog.listed_folders import begin_histories, log_listed_folders
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.stream_store import StreamStore
 from sharkpy.catalog.table_store import SqliteTables
@@ -101,6 +106,20 @@ def relocate_streams(path: str, warehouse: str, home: str, restored: Mapping[str
                             file.run(sql, found.modified_ns, found.tag, table.table_id, one.number)
     finally:
         file.close()
+
+
+def log_files(path: str, folder: str) -> None:
+    """Log the files of a restored warehouse in a local `folder`, which a backup has in folders of generations.
+
+    Do nothing for a catalog of an older format: its upgrade does it.
+    """
+    try:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            if not is_outdated(connection, path):
+                log_listed_folders(connection, Locations.below(folder))
+                begin_histories(connection)
+    except sqlite3.Error as error:
+        raise SourceError(f"the catalog of the restored warehouse cannot be written: {error}") from None
 
 
 def is_in_state_folder(place: str) -> bool:

@@ -21,7 +21,7 @@ from sharkpy.execution.backup.backup_folder import (
     folder_at,
     read_manifest,
 )
-from sharkpy.execution.backup.catalog_relocation import is_in_state_folder, relocate_streams, relocate_to_uri
+from sharkpy.execution.backup.catalog_relocation import is_in_state_folder, log_files, relocate_streams, relocate_to_uri
 from sharkpy.execution.backup.file_copies import Copy, copy_file, copy_files
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.named_files import Access
@@ -99,6 +99,8 @@ class _Restoring:
             restored = self._restored(others, known, moved)
             if self.folder.is_remote or self.data.is_remote:
                 relocate_streams(path, self.data.location, self.home.location, restored)
+            if not self.data.is_remote:
+                log_files(path, self.staging.location)
         except BaseException:
             self.take_back()
             raise

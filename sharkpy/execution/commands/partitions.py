@@ -6,6 +6,7 @@ The files of a partition that moves from or to a remote folder are copied, and c
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -67,6 +68,8 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
                 if not uri.is_remote(folder):
                     session.restrictions.gate.check_folder(folder, table.location)
                     _make_folder(folder)
+                    if location is None:
+                        session.catalog.log_new_partition(table, folder)
             index.add(changes.add(name, location))
     if not table.is_view:
         load_new_blocks(table, session)
@@ -128,9 +131,9 @@ def rename_partition(command: RenamePartition, session: EngineSession) -> Comman
             changes.add(name, None, number, old.storage, old.columns)
         else:
             moves = _is_moved(old, table)
-            changes.alter(old, dataclasses.replace(old, name=name, location=None if moves else folder))
+            place, target = _place(target, session) if moves else (folder, folder)
+            changes.alter(old, dataclasses.replace(old, name=name, location=place))
             if moves:
-                session.catalog.clear_garbage(target)
                 _move(folder, target, table, session)
     session.catalog.collect_garbage()
     load_new_blocks(table, session)
@@ -146,6 +149,18 @@ def _check_move(one: HivePartition, source: Table, target: str, table: Table, se
 def _is_moved(one: HivePartition, table: Table) -> bool:
     """Whether a rename also renames the partition's folder."""
     return one.location is None and table.kind is not TableKind.EXTERNAL
+
+
+def _place(target: str, session: EngineSession) -> tuple[str | None, str]:
+    """Return the location of a Hive partition that moves to `target`, and its folder. The location is None if the
+    folder is `target`, which may have the files of a dropped Hive partition.
+    """
+    catalog = session.catalog
+    catalog.clear_garbage(target)
+    if catalog.log.owner(target) is None or catalog.log.forget_empty(target):
+        return None, target
+    other = f"{target}-{uuid.uuid4().hex[:8]}"
+    return other, other
 
 
 def _move(folder: str, target: str, table: Table, session: EngineSession) -> None:
@@ -215,9 +230,9 @@ def _exchange(
     if one.location is None and needs_copy(folder, target):
         raise TableChangedError(f"the partition {one.name} was created while the other partitions were copied")
     there.drop([one], with_data=False)
-    here.add(one.name, one.location, one.newest, storage, one.columns)
+    place, target = _place(target, session) if one.location is None else (one.location, target)
+    here.add(one.name, place, one.newest, storage, one.columns)
     if one.location is None:
-        session.catalog.clear_garbage(target)
         _move(folder, target, table, session)
         moved.append((folder, target))
 

@@ -29,6 +29,7 @@ class LoggedFolder(StagingFolder):
 
     1. A write stages its files in `_files/<id of the write>`, and they stay there. The catalog's commit makes them
        count. Files that were staged for another folder, as for a table with Hive partitions, move into this one first.
+       Files of an earlier format have other places (`sharkpy.catalog.listed_folders`).
     2. The mark of a generation is the inode of the folder of its files.
     """
 
@@ -140,11 +141,13 @@ class LoggedFolder(StagingFolder):
             return
         # After a kill, the log still tells which files remain.
         for path in gone:
-            Path(self.path, path).unlink(missing_ok=True)
+            self._owned(path).unlink(missing_ok=True)
         self.log.forget_removed(self.folder_id, gone)
-        for write in {path.split("/")[1] for path in gone}:
+        for write in {path.split("/")[1] for path in gone if _is_of_write(path)}:
             if not self._has_files(write):
                 staged_files.discard_staging(str(self._home / write))
+        for name in {path.split("/")[0] for path in gone if not _is_of_write(path)}:
+            staged_files.remove_empty(f"{self.path}/{name}")
 
     def remove_beyond(self, newest: int) -> None:  # noqa: ARG002  the log has no such commits
         for name in layout.names_if_any(str(self._home)):
@@ -166,6 +169,12 @@ class LoggedFolder(StagingFolder):
 
     def _has_files(self, write: str) -> bool:
         return self.log.has_files(self.folder_id, f"{FILES}/{write}")
+
+    def _owned(self, path: str) -> Path:
+        """Place of a file, or of a link to a folder on its way: files in other folders are not the table's own."""
+        place = Path(self.path, path)
+        above = [] if _is_of_write(path) else place.parents[: path.count("/")]
+        return next((folder for folder in reversed(above) if folder.is_symlink()), place)
 
     def _taken(self, staging: str) -> str:
         """Move staged files into this folder if they are elsewhere. Return the folder that they are in now."""
@@ -190,6 +199,11 @@ class LoggedFolder(StagingFolder):
 
     def _data_files(self, files: Iterable[LoggedFile]) -> list[DataFile]:
         return [DataFile(f"{self.path}/{one.path}", one.size_bytes, one.modified_ns) for one in files]
+
+
+def _is_of_write(path: str) -> bool:
+    """False for files that the folder had when its log began."""
+    return path.startswith(f"{FILES}/")
 
 
 def files_in(path: str, log: FileLog) -> list[DataFile]:

@@ -183,8 +183,8 @@ class TablePartitions(QuietWrite):
                 )
             return
         catalog = self.session.catalog
-        if known is None and not is_kept and catalog.log.find(self.table.location or "") is not None:
-            catalog.log.begin(location, catalog.log.owner(self.table.location or "") or "")
+        if known is None and not is_kept:
+            catalog.log_new_partition(self.table, location)
         folder = folder_at(location, self.session)
         newest = folder.newest() if is_kept else self._newest(known, folder)
         placed = folder.place_after(staged, newest, self.overwrite or is_kept)

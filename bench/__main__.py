@@ -1,5 +1,5 @@
 """python -m bench SUITE [--scale 1], with a SUITE of queries (tpch, tpcds, bigdata, clickbench, h2o), `micro`, or a
-package of measurements (pde, server, files, shapes, ml, streaming, lake, refresh, `beside`); figures go to
+package of measurements (pde, server, files, shapes, ml, streaming, lake, refresh, growth, `beside`); figures go to
 bench/results/SUITE.json. python -m bench report writes bench/RESULTS.md from these files.
 """
 
@@ -26,7 +26,7 @@ from bench.results import RESULTS, Run, commit, record, this_run
 from bench.suite_figures import suite_figures
 from bench.suites import ROOT, SUITES
 
-MEASURED = ("pde", "server", "files", "shapes", "ml", "streaming", "lake", "refresh", "beside")
+MEASURED = ("pde", "server", "files", "shapes", "ml", "streaming", "lake", "refresh", "growth", "beside")
 """Packages of measurements."""
 ENGINES = "sharkpy,sharkpy-rdd,spark,duckdb"
 

@@ -91,12 +91,12 @@ class DroppedTables:
         return [one.table for one in self._all() if one.time_ms + retention(one.table).seconds * 1000 <= now_ms]
 
     def around(self, location: str) -> list[Table]:
-        """Return the dropped tables with a folder that is `location`, is in it, or contains it."""
+        """Return the dropped tables with a folder that is `location`, or contains it."""
         stored = self._file.locations.stored(uri.normalized(location))
-        above = [stored, *uri.parents(stored)]
-        around = f"folder > ? AND folder < ? OR folder IN ({', '.join('?' * len(above))})"
-        sql = f"SELECT DISTINCT table_id FROM folder_ JOIN dropped_ USING (table_id) WHERE {around}"
-        found = {table_id for (table_id,) in self._file.rows(sql, f"{stored}/", f"{stored}0", *above)}
+        places = [stored, *uri.parents(stored)]
+        marks = ", ".join("?" * len(places))
+        sql = f"SELECT DISTINCT table_id FROM folder_ JOIN dropped_ USING (table_id) WHERE folder IN ({marks})"
+        found = {table_id for (table_id,) in self._file.rows(sql, *places)}
         return [one.table for one in self._all() if one.table.table_id in found] if found else []
 
     def forget(self, table: Table) -> None:

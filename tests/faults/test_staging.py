@@ -69,7 +69,7 @@ def test_a_task_makes_no_folder_anew(tmp_path: Path, partitions: tuple[str, ...]
 
 
 def context_of(folder: Path, kind: str) -> sharkpy.SharkContext:
-    context = sharkpy.connect(warehouse=folder / "warehouse")
+    context = sharkpy.connect(warehouse=folder / "warehouse", shark_table_retention="0")
     context.sql("CREATE TABLE base AS SELECT explode(sequence(1, 50)) AS id")
     partitions = "PARTITIONED BY (p INT)" if kind.startswith("part") else ""
     context.sql(f"CREATE TABLE one (id INT) {partitions} STORED AS PARQUET")

@@ -271,7 +271,8 @@ def test_a_full_disk_behind_a_fold_takes_no_rows(
 
 
 def test_a_reader_keeps_its_files(context: sharkpy.SharkContext) -> None:
-    context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
+    properties = "TBLPROPERTIES ('shark.cache' = 'MEMORY', 'shark.table.retention' = '0')"
+    context.sql(f"CREATE TABLE t (a INT, s STRING) {properties}").close()
     append(context, range(3))
     location = Path(table_of(context).location or "")
     reading = context.catalog.readers.enter(str(location))

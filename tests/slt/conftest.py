@@ -19,9 +19,20 @@ import pytest
 from tests.slt.bucket_engine import BucketEngine
 from tests.slt.configurations import PLAIN_PLANS, SKEWED, all_pairs
 from tests.slt.confirmed import ORACLES, is_confirmed
-from tests.slt.engines import Engine, SharkEngine, SparkEngine
+from tests.slt.engines import Engine, SharkEngine, SparkEngine, _owner
 from tests.slt.runner import run_file
 from tests.storage.s3_servers import SeaweedServer
+
+
+@functools.cache
+def _delete_at_once() -> None:
+    """Retain no dropped tables: a worker drops thousands, whose names later files use again."""
+    _owner().sql("SET shark.table.retention=0").close()
+
+
+def pytest_runtest_setup() -> None:
+    _delete_at_once()
+
 
 BROAD = "broad"
 """Folder of files that take types and functions one by one: in `make test` no configuration is forced on them."""

@@ -37,7 +37,7 @@ def _owner() -> Any:
     import sharkpy
 
     folder = tempfile.mkdtemp(prefix="sharkpy-slt-")
-    session = sharkpy.connect(master="local[2]", warehouse=folder, shark_table_retention="0")
+    session = sharkpy.connect(master="local[2]", warehouse=folder)
     atexit.register(lambda: (session.stop(), shutil.rmtree(folder, ignore_errors=True)))
     return session
 

@@ -86,9 +86,9 @@ def test_a_version_that_a_rollback_took_is_gone(context: sharkpy.SharkContext, f
 
 
 def test_what_has_no_versions(context: sharkpy.SharkContext) -> None:
-    context.sql("CREATE TABLE plain (n INT)")
+    context.sql("CREATE TEMPORARY TABLE plain (n INT)")
     context.sql(f"CREATE CONTINUOUS TABLE parts PARTITIONED BY (s) {NOW} AS SELECT n, s FROM numbers")
-    with pytest.raises(UnsupportedError, match=r"default\.plain, which is neither a continuous nor a lake table"):
+    with pytest.raises(UnsupportedError, match=r"default\.plain, whose changes are not recorded"):
         rows(context, "SELECT * FROM plain FOR SYSTEM_VERSION AS OF 1")
     with pytest.raises(BindError, match=r"epoch 1 of default\.parts is not available.*no epoch is"):
         rows(context, "SELECT * FROM parts VERSION AS OF 1")

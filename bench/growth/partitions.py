@@ -1,0 +1,27 @@
+"""A table with 10,000 Hive partitions (at scale 1), instead of 100."""
+
+from __future__ import annotations
+
+from bench.figure import Figure
+from bench.growth.timed import grown, median_ms, warehouse
+
+_STATEMENTS = {
+    "SELECT of one Hive partition": "SELECT count(*) FROM p WHERE d = 7",
+    "INSERT into one Hive partition": "INSERT INTO p PARTITION (d = 7) VALUES ({n})",
+    "SELECT of one Hive partition at an earlier version": "SELECT count(*) FROM p VERSION AS OF 2 WHERE d = 7",
+}
+_RUNS = 20
+
+
+def measure(runs: int, scale: float = 1.0) -> list[Figure]:  # noqa: ARG001 - the medians are of many statements
+    most = int(10_000 * scale)
+    found = []
+    for number in (100, most):
+        with warehouse() as context:
+            context.sql("SET hive.exec.max.dynamic.partitions=1000000")
+            context.sql("SET hive.exec.max.dynamic.partitions.pernode=1000000")
+            context.sql("CREATE TABLE p (a INT) PARTITIONED BY (d INT) STORED AS PARQUET")
+            context.sql(f"INSERT INTO p SELECT id, id FROM (SELECT explode(sequence(1, {number})) AS id) x")
+            found.append({what: median_ms(context, text, _RUNS) for what, text in _STATEMENTS.items()})
+    before, after = found
+    return [grown(f"{what}, of {most:,} instead of 100", before[what], after[what]) for what in _STATEMENTS]

@@ -137,6 +137,17 @@ class FileLog:
         found = self._found(is_then, folder_id, after, until)
         return None if any(one.position != one.added for one in found) else found
 
+    def files_added(self, folder_id: int, commit: int) -> list[LoggedFile]:
+        """Return the files that a commit has added, even if they are folded or removed by now."""
+        return self._found("folder_id = ? AND added = ? AND +position = added", folder_id, commit)
+
+    def num_added(self, table_id: str, commit: int) -> int:
+        """Return the number of files that a commit has added to a table's folders, as far as the log has them."""
+        folders = "SELECT folder_id FROM folder_ WHERE table_id = ?"
+        sql = f"SELECT count(*) FROM file_ WHERE folder_id IN ({folders}) AND added = ? AND +position = added"
+        (number,) = self._file.row(sql, table_id, commit) or (0,)
+        return int(number)
+
     def files_of(self, folder_id: int, commit: int) -> list[LoggedFile]:
         """Return the current files whose last rows are of a commit."""
         return self._found("folder_id = ? AND added = ? AND removed IS NULL", folder_id, commit)

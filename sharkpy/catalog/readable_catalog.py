@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from sharkpy.base import uri
 from sharkpy.base.errors import (
+    BindError,
     ConfigurationError,
     DatabaseNotFoundError,
     InternalError,
@@ -40,7 +41,7 @@ from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.session_defaults import no_access, no_data, no_removal, no_text
 from sharkpy.catalog.stream_store import StreamStore
 from sharkpy.catalog.system_tables import SYSTEM_DATABASES, SystemTable
-from sharkpy.catalog.table_history import Retention, TableHistory
+from sharkpy.catalog.table_history import Change, Retention, TableHistory
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json
 from sharkpy.catalog.table_store import SqliteTables, TableStore, partitions_at
 from sharkpy.catalog.trash import Trash
@@ -240,8 +241,19 @@ class ReadableCatalog:
                 message = f"an earlier version of {table.qualified_name}, whose changes are not recorded"
                 raise UnsupportedError(message, hint="they are recorded for managed tables in a local warehouse")
             version = self.history.wanted(table.base_id, table.qualified_name, point)
+            num_added = self.history.files_added(table.base_id, version) if point.is_added else 0
+            if num_added and self.log.num_added(table.base_id, version) != num_added:
+                message = f"the rows that {point} has added to {table.qualified_name} are not available"
+                raise BindError(message, hint="their files are folded, or in another table by now", sqlstate="22023")
             table = self._defined_at(table, version)
         return dataclasses.replace(table.from_files(f"@{point}"), as_of=point)
+
+    def changes(self, table: Table) -> list[Change]:
+        """Return the commits of a table, the newest first. Raise UnsupportedError for a table without a history."""
+        if not self.has_history(table):
+            message = f"the changes of {table.qualified_name}, which are not recorded"
+            raise UnsupportedError(message, hint="they are recorded for managed tables in a local warehouse")
+        return self.history.changes(table.base_id)
 
     def _defined_at(self, table: Table, version: int) -> Table:
         """Return the table with the columns and the format that it had at a version."""

@@ -47,8 +47,12 @@ class VersionPoint:
     number: int | None = None
     name: str = ""
     moment_ms: int | None = None
+    is_added: bool = False
+    """True for only the rows that the commit `number` has added."""
 
     def __str__(self) -> str:
+        if self.is_added:
+            return f"commit {self.number}"
         if self.moment_ms is not None:
             return f"time {self.moment_ms}"
         return self.name or f"version {self.number}"
@@ -144,6 +148,11 @@ class TableHistory:
             " FROM change_ JOIN commit_ USING (commit_id) WHERE table_id = ? ORDER BY commit_id DESC"
         )
         return [Change(*row) for row in self._file.rows(sql, table_id)]
+
+    def files_added(self, table_id: str, version: int) -> int:
+        """Return the number of files that a commit has added to a table."""
+        row = self._file.row("SELECT files_added FROM change_ WHERE table_id = ? AND commit_id = ?", table_id, version)
+        return 0 if row is None else int(row[0])
 
     def wanted(self, table_id: str, name: str, point: VersionPoint) -> int:
         """Return the version that a statement names. Raise BindError 22023, with the table's `name`, if it is not

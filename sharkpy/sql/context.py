@@ -19,7 +19,7 @@ from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.system_tables import SystemTable
-from sharkpy.catalog.table_history import VersionPoint
+from sharkpy.catalog.table_history import Change, VersionPoint
 from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan
@@ -66,6 +66,9 @@ class CatalogReader(Protocol):
 
     def at(self, table: Table, point: VersionPoint) -> Table:
         """Return a table at an earlier version. Raise BindError 22023 if it is not available."""
+
+    def changes(self, table: Table) -> list[Change]:
+        """Return the commits of a table, the newest first. Raise UnsupportedError for a table without a history."""
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         """Return a metadata table of a lake table, such as its snapshots."""

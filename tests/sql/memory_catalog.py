@@ -10,7 +10,7 @@ from sharkpy.base.settings import Conf
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.model import Database, StorageFormat, StreamSource, Table, TableKind, Watermark
 from sharkpy.catalog.system_tables import SystemTable
-from sharkpy.catalog.table_history import VersionPoint
+from sharkpy.catalog.table_history import Change, VersionPoint
 from sharkpy.plan.commands import CreateView
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind
@@ -89,6 +89,9 @@ class MemoryCatalog:
         return self.find_table(database, name)
 
     def at(self, table: Table, point: VersionPoint) -> Table:
+        raise AssertionError("it has no earlier versions")
+
+    def changes(self, table: Table) -> list[Change]:
         raise AssertionError("it has no earlier versions")
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
     from sharkpy.catalog.model import Database, Table
     from sharkpy.catalog.system_tables import SystemTable
-    from sharkpy.catalog.table_history import VersionPoint
+    from sharkpy.catalog.table_history import Change, VersionPoint
     from sharkpy.execution.tables.snapshot import QuerySnapshot, TableState
     from sharkpy.physical.placement import PlacedPlan
     from sharkpy.physical.stage import Stage
@@ -67,6 +67,9 @@ class CatalogLookups:
 
     def at(self, table: Table, point: VersionPoint) -> Table:
         return self._catalog.at(table, point)
+
+    def changes(self, table: Table) -> list[Change]:
+        return self._catalog.changes(table)
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         return self._catalog.lake_facts(table, what)

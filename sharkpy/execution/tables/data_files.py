@@ -13,6 +13,7 @@ from sharkpy.base.errors import CancelledError, ConfigurationError, ExecutionErr
 from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition, partition_values
 from sharkpy.catalog.json_rows import partition_format_to_text
 from sharkpy.catalog.model import Table, TableKind
+from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.layout import DataFile, files_below
@@ -39,11 +40,19 @@ def table_files(table: Table, catalog: Catalog, published: CommittedFiles | None
         return partition_files(table, partitions, catalog)
     newest = partial(catalog.newest_generation, table) if published is None else lambda: published.newest
     try:
-        return tuple(table_folder(table.location or "", catalog).files(newest))
+        folder = table_folder(table.location or "", catalog)
+        if isinstance(folder, LoggedFolder) and (commit := _commit_of_rows(table)):
+            return tuple(folder.added_files(commit))
+        return tuple(folder.files(newest))
     except SourceError as error:
         if not _is_empty(table, error):
             raise
         return ()
+
+
+def _commit_of_rows(table: Table) -> int | None:
+    """Return the commit of which only the added rows are read, or None for all rows of a table."""
+    return table.as_of.number if table.as_of is not None and table.as_of.is_added else None
 
 
 def _is_empty(table: Table, error: SourceError) -> bool:
@@ -112,6 +121,10 @@ def _partition_files(
     """Return the data files of a Hive partition. `listed` has the files of a remote folder."""
     form = partition_format_to_text(one.storage, one.columns)
     if listed is None:
-        files = table_folder(one.folder(table), catalog).partition_files(one.newest, one.name)
+        folder = table_folder(one.folder(table), catalog)
+        if isinstance(folder, LoggedFolder) and (commit := _commit_of_rows(table)):
+            files = folder.added_files(commit, one.name)
+        else:
+            files = folder.partition_files(one.newest, one.name)
         return [replace(file, form=form) for file in files] if form else files
     return [file.in_partition(one.name, form) for file in listed]

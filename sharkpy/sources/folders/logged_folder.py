@@ -42,6 +42,11 @@ class LoggedFolder(StagingFolder):
     def partition_files(self, newest: int | None, partition: str) -> list[DataFile]:
         return [file.in_partition(partition) for file in self.files(lambda: newest)]
 
+    def added_files(self, commit: int, partition: str = "") -> list[DataFile]:
+        """Return the files that a commit has added, even if they are folded or removed by now."""
+        found = self._data_files(self.log.files_added(self.folder_id, commit))
+        return [file.in_partition(partition) for file in found]
+
     def deltas(self, after: int, until: int) -> list[DataFile] | None:
         found = self.log.added(self.folder_id, after, until)
         return None if found is None else self._data_files(found)

@@ -9,7 +9,7 @@ from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.system_tables import SystemTable
-from sharkpy.catalog.table_history import VersionPoint
+from sharkpy.catalog.table_history import Change, VersionPoint
 from sharkpy.plan.arrow_data import GivenRows
 from sharkpy.plan.commands import Explain, GenerateTable, SetConf, Statement
 from sharkpy.sql.context import CatalogReader, Context
@@ -89,6 +89,9 @@ class _ViewRecorder:
 
     def at(self, table: Table, point: VersionPoint) -> Table:
         return self._catalog.at(table, point)
+
+    def changes(self, table: Table) -> list[Change]:
+        return self._catalog.changes(table)
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         return self._catalog.lake_facts(table, what)

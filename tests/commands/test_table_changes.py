@@ -1,0 +1,119 @@
+"""table_changes: what it returns leads from each version of a table to any later one."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sharkpy
+from sharkpy.base.errors import BindError, TableNotFoundError, UnsupportedError
+from tests.rows import rows
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        yield context
+
+
+def versions(context: sharkpy.SharkContext) -> list[int]:
+    """Versions of t, the oldest first."""
+    return [row[0] for row in reversed(rows(context, "DESCRIBE HISTORY t"))]
+
+
+def changes(context: sharkpy.SharkContext, first: int, last: int | None = None) -> list[tuple[Any, ...]]:
+    given = f"{first}" if last is None else f"{first}, {last}"
+    return rows(
+        context, f"SELECT a, d, _change_type FROM table_changes('t', {given}) ORDER BY _commit, _change_type, a"
+    )
+
+
+STATEMENTS = (
+    "INSERT INTO t VALUES ({n}, {d}), ({n}, {d}), ({m}, {d})",
+    "INSERT INTO t VALUES ({m}, {d})",
+    "UPDATE t SET a = a + 1 WHERE a % 3 = {d}",
+    "DELETE FROM t WHERE a % 4 = {d}",
+    "INSERT OVERWRITE TABLE t SELECT a, d FROM t WHERE a <> {m} UNION ALL SELECT {n}, {d}",
+    "MERGE INTO t USING (SELECT {m} AS k) s ON t.a = s.k WHEN MATCHED THEN DELETE"
+    " WHEN NOT MATCHED THEN INSERT VALUES (s.k, {d})",
+    "TRUNCATE TABLE t",
+)
+
+
+@pytest.mark.variants(2)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_changes_lead_from_version_to_version(context: sharkpy.SharkContext, partitioned: bool, seed: int) -> None:
+    chosen = random.Random(seed)
+    context.sql(f"CREATE TABLE t (a INT{') PARTITIONED BY (d INT)' if partitioned else ', d INT)'} STORED AS PARQUET")
+    for n in range(14):
+        text = STATEMENTS[chosen.choice((0, 0, 0, 1, 1, 2, 3, 4, 5, 6))]
+        context.sql(text.format(n=n, m=chosen.randrange(8), d=chosen.randrange(3)))
+    found = versions(context)
+    contents = [Counter(rows(context, f"SELECT a, d FROM t VERSION AS OF {one}")) for one in found]
+    for _ in range(6):
+        first, last = sorted(chosen.sample(range(len(found)), 2))
+        content = Counter(contents[first])
+        for a, d, kind in changes(context, found[first] + 1, found[last]):
+            content[a, d] += 1 if kind == "insert" else -1
+        assert +content == contents[last]
+        assert min(content.values(), default=0) >= 0
+
+
+def test_an_append_reads_its_files_alone(context: sharkpy.SharkContext) -> None:
+    context.sql("CREATE TABLE t (a INT, d INT) STORED AS PARQUET")
+    for n in range(40):
+        context.sql(f"INSERT INTO t VALUES ({n}, 0)")
+    context.table_cache.settle()
+    found = versions(context)
+    assert changes(context, found[20], found[22]) == [(19, 0, "insert"), (20, 0, "insert"), (21, 0, "insert")]
+    assert len(changes(context, found[0])) == 40
+    plan = " ".join(
+        row[0] for row in rows(context, f"EXPLAIN SELECT * FROM table_changes('t', {found[5]}, {found[5]})")
+    )
+    assert "(1 splits)" in plan
+
+
+def test_times_and_numbers(context: sharkpy.SharkContext) -> None:
+    context.sql("CREATE TABLE t AS SELECT 1 AS a, 2 AS d")
+    [(version, time, *_)] = rows(context, "DESCRIBE HISTORY t")
+    assert rows(context, f"SELECT * FROM table_changes('default.t', {version})") == [(1, 2, "insert", version, time)]
+    assert rows(context, f"SELECT * FROM table_changes('t', {version + 1})") == []
+    context.sql("INSERT INTO t VALUES (3, 4)")
+    counted = f"SELECT c._commit - {version} AS n, count(*) FROM table_changes('t', {version}) c GROUP BY c._commit"
+    assert sorted(rows(context, counted)) == [(0, 1), (1, 1)]
+
+
+def test_changes_that_are_not_known(context: sharkpy.SharkContext) -> None:
+    context.sql("CREATE TABLE t (a INT, d INT) STORED AS PARQUET")
+    context.sql("INSERT INTO t VALUES (1, 1)")
+    context.sql("INSERT OVERWRITE TABLE t VALUES (2, 2)")
+    context.sql("INSERT INTO t VALUES (3, 3)")
+    found = versions(context)
+    context.sql("ALTER TABLE t SET TBLPROPERTIES ('k'='v')")
+    context.catalog.history.forget_before(context.catalog.table("default", "t").table_id, found[2])
+    assert changes(context, found[2] + 1) == [(3, 3, "insert")]
+    with pytest.raises(BindError, match=rf"version {found[1]} of default\.t is not available") as caught:
+        changes(context, found[2])
+    assert caught.value.sqlstate == "22023"
+    context.sql("ALTER TABLE t REPLACE COLUMNS (a INT)")
+    with pytest.raises(BindError, match=r"the columns of default\.t were others"):
+        rows(context, f"SELECT * FROM table_changes('t', {found[3]})")
+
+
+def test_wrong_calls(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    context.sql("CREATE TABLE t (a INT, d INT)")
+    (tmp_path / "e").mkdir()
+    context.sql(f"CREATE EXTERNAL TABLE e (a INT) LOCATION '{tmp_path / 'e'}'")
+    for call in ("table_changes('t')", "table_changes(t, 1)", "table_changes('t', 'x')", "table_changes('t', 1, 2, 3)"):
+        with pytest.raises(BindError):
+            rows(context, f"SELECT * FROM {call}")
+    with pytest.raises(TableNotFoundError):
+        rows(context, "SELECT * FROM table_changes('nothing', 1)")
+    with pytest.raises(UnsupportedError, match="not recorded"):
+        rows(context, "SELECT * FROM table_changes('e', 1)")

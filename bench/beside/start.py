@@ -18,7 +18,7 @@ def measure(runs: int, scale: float, checkout: Path) -> list[Figure]:  # noqa: A
     with tempfile.TemporaryDirectory(prefix="sharkpy-bench-start-") as folder:
         programs = {
             "`import sharkpy`, the whole process": ("-c", "import sharkpy"),
-            "`sharkpy -e 'SELECT 1'`, the whole process": (*_SHELL, str(Path(folder, "warehouse"))),
+            "`sharkpy -e 'SELECT 1'`, the whole process": (*_SHELL, f"{folder}/{{}}"),
         }
         return [
             figure(what, in_turn(max(runs, _LEAST_RUNS), checkout, partial(_seconds, arguments)), "s")
@@ -27,6 +27,8 @@ def measure(runs: int, scale: float, checkout: Path) -> list[Figure]:  # noqa: A
 
 
 def _seconds(arguments: tuple[str, ...], checkout: Path) -> float:
+    # Each checkout has a warehouse of its own: it may have another format of the catalog.
+    given = [one.format(checkout.name) for one in arguments]
     start = time.perf_counter()
-    run(checkout, *arguments)
+    run(checkout, *given)
     return time.perf_counter() - start

@@ -193,13 +193,8 @@ class Catalog(GarbageCollector):
                 self.gate.check_folder(uri.parent(local_path(folder)))
 
     def log_new_partition(self, table: Table, folder: str) -> None:
-        """Log the folder of a new Hive partition, if its table's folder is logged and this one has no files yet. Call
-        this inside a transaction.
-        """
-        from sharkpy.catalog.table_folders import holds_files
-
-        owner = self.log.owner(table.location or "")
-        if owner is not None and (self.log.owner(folder) is not None or not holds_files(folder)):
+        """Log the folder of a new Hive partition, if its table's folder is logged. Call this inside a transaction."""
+        if (owner := self.log.owner(table.location or "")) is not None:
             self.log.begin(folder, owner)
 
     def drop_table(self, table: Table, *, is_purged: bool = False) -> None:

@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
+from sharkpy.base.errors import BindError
 from sharkpy.catalog.table_history import commit_of
 
 if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
+    from sharkpy.catalog.model import Table
     from sharkpy.catalog.table_history import TableHistory
 
 FILE_LOG_TABLES = (
@@ -98,6 +100,10 @@ class FileLog:
         if home and (table_id := self.owner(home)) is not None:
             self._file.run("UPDATE folder_ SET table_id = ? WHERE folder = ?", table_id, self._stored(target))
 
+    def _table_of(self, folder_id: int) -> str:
+        row = self._file.row("SELECT table_id FROM folder_ WHERE folder_id = ?", folder_id)
+        return "" if row is None else str(row[0])
+
     def forget_below(self, folder: str) -> None:
         """Forget a folder and the folders below it, whose files were removed."""
         below, names = self._below(folder)
@@ -141,12 +147,14 @@ class FileLog:
         """Return the files that a commit has added, even if they are folded or removed by now."""
         return self._found("folder_id = ? AND added = ? AND +position = added", folder_id, commit)
 
-    def num_added(self, table_id: str, commit: int) -> int:
-        """Return the number of files that a commit has added to a table's folders, as far as the log has them."""
+    def require_added(self, table: Table, commit: int) -> None:
+        """Raise BindError 22023 if the log does not have all files that a commit has added to a table."""
         folders = "SELECT folder_id FROM folder_ WHERE table_id = ?"
         sql = f"SELECT count(*) FROM file_ WHERE folder_id IN ({folders}) AND added = ? AND +position = added"
-        (number,) = self._file.row(sql, table_id, commit) or (0,)
-        return int(number)
+        (number,) = self._file.row(sql, table.base_id, commit) or (0,)
+        if number != self._history.files_added(table.base_id, commit):
+            message = f"the rows that commit {commit} has added to {table.qualified_name} are not available"
+            raise BindError(message, hint="their files are folded, or in another table by now", sqlstate="22023")
 
     def files_of(self, folder_id: int, commit: int) -> list[LoggedFile]:
         """Return the current files whose last rows are of a commit."""
@@ -191,7 +199,7 @@ class FileLog:
         with self._file.transaction():
             _, num_rows = self._counts(folder_id, first, last)
             given = list(files)
-            if len(given) == 1:
+            if len(given) == 1 and self._table_of(folder_id):
                 given = [replace(given[0], num_rows=num_rows)]
             self._file.run(sql, last, folder_id, first, last)
             self._insert(folder_id, given, first, last)
@@ -211,9 +219,10 @@ class FileLog:
         sql = "SELECT path FROM file_ WHERE folder_id = ? AND removed IS NOT NULL AND removed <= ?"
         return {path for (path,) in self._file.rows(sql, folder_id, (1 << 62) if until is None else until)}
 
-    def folders(self) -> set[str]:
-        """Return the paths of all logged folders."""
-        return {self._file.locations.absolute(folder) for (folder,) in self._file.rows("SELECT folder FROM folder_")}
+    def folders(self, table_id: str) -> set[str]:
+        """Return the paths of a table's folders."""
+        rows = self._file.rows("SELECT folder FROM folder_ WHERE table_id = ?", table_id)
+        return {self._file.locations.absolute(folder) for (folder,) in rows}
 
     def tables_to_sweep(self) -> list[str]:
         """Return the ids of tables with files that no current row needs."""

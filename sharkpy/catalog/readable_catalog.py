@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Self
 
 from sharkpy.base import uri
 from sharkpy.base.errors import (
-    BindError,
     ConfigurationError,
     DatabaseNotFoundError,
     InternalError,
@@ -237,38 +236,31 @@ class ReadableCatalog:
         if is_lake(table):
             return self.lakes.at(table, point)
         if not table.continuous:
-            if not self.has_history(table):
-                message = f"an earlier version of {table.qualified_name}, whose changes are not recorded"
-                raise UnsupportedError(message, hint="they are recorded for managed tables in a local warehouse")
+            self.require_history(table, "an earlier version")
             version = self.history.wanted(table.base_id, table.qualified_name, point)
-            num_added = self.history.files_added(table.base_id, version) if point.is_added else 0
-            if num_added and self.log.num_added(table.base_id, version) != num_added:
-                message = f"the rows that {point} has added to {table.qualified_name} are not available"
-                raise BindError(message, hint="their files are folded, or in another table by now", sqlstate="22023")
-            table = self._defined_at(table, version)
+            if point.is_added:
+                self.log.require_added(table, version)
+            if (text := self.history.definition(table.base_id, version)) is not None:
+                then = table_from_json(table.table_id, table.database, table.name, text)
+                table = dataclasses.replace(table, schema=then.schema, storage=then.storage, buckets=then.buckets)
         return dataclasses.replace(table.from_files(f"@{point}"), as_of=point)
 
     def changes(self, table: Table) -> list[Change]:
         """Return the commits of a table, the newest first. Raise UnsupportedError for a table without a history."""
-        if not self.has_history(table):
-            message = f"the changes of {table.qualified_name}, which are not recorded"
-            raise UnsupportedError(message, hint="they are recorded for managed tables in a local warehouse")
+        self.require_history(table, "a listing")
         return self.history.changes(table.base_id)
-
-    def _defined_at(self, table: Table, version: int) -> Table:
-        """Return the table with the columns and the format that it had at a version."""
-        text = self.history.definition(table.base_id, version)
-        if text is None:
-            return table
-        then = table_from_json(table.table_id, table.database, table.name, text)
-        return dataclasses.replace(table, schema=then.schema, storage=then.storage, buckets=then.buckets)
 
     def has_history(self, table: Table) -> bool:
         """True if earlier versions of a table can be read: the log of files has its folder, and no continuous query
         writes it.
         """
-        location = table.location
-        return location is not None and not uri.is_remote(location) and self.log.owner(location) == table.base_id
+        return table.location is not None and self.log.owner(table.location) == table.base_id
+
+    def require_history(self, table: Table, what: str) -> None:
+        """Raise UnsupportedError, which names `what` is asked for, for a table without versions."""
+        if not self.has_history(table):
+            message = f"{what} of {table.qualified_name}, whose changes are not recorded"
+            raise UnsupportedError(message, hint="they are recorded for managed tables in a local warehouse")
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         """Return a table about a lake table, such as its snapshots."""

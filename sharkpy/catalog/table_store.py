@@ -221,8 +221,9 @@ def partitions_at(file: CatalogFile, table: Table, version: int, log: FileLog) -
         HivePartition(number, name, folder and absolute(folder), version, *partition_format_from_text(form))
         for number, name, folder, form in file.rows(sql, *names)
     ]
-    logged = log.folders()
-    if other := next((one for one in found if one.folder(table) not in logged), None):
+    own = log.folders(table.base_id)
+    far = (one for one in found if one.folder(table) not in own)
+    if other := next((one for one in far if log.find(one.folder(table)) is None), None):
         place = uri.redacted(other.folder(table))
         message = f'an earlier version of {table.qualified_name}, whose partition {other.name} is in "{place}"'
         raise UnsupportedError(message, hint="changes of this folder are not recorded")

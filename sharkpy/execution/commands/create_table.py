@@ -34,7 +34,7 @@ from sharkpy.execution.commands.storage import (
     stored_schema,
     with_cache_property,
 )
-from sharkpy.execution.commands.table_versions import Definition, link_files, link_partitions, require_history
+from sharkpy.execution.commands.table_versions import Definition, link_files, link_partitions
 from sharkpy.execution.commands.tables import release_dropped, temporary_folder
 from sharkpy.execution.commands.writes.staged_write import (
     StagedWrite,
@@ -47,7 +47,7 @@ from sharkpy.execution.commands.writes.staged_write import (
 from sharkpy.execution.commands.writes.table_files import TableFiles, load_new_blocks
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.queries.write_query import bucketed_query, chosen_buckets, write_blocks, write_files
+from sharkpy.execution.queries.write_query import bucketed_query, chosen_buckets, stage_files, write_blocks
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.execution.tasks.buckets import bucketing
 from sharkpy.physical.stage_program import BlockSink, FileSink
@@ -258,7 +258,7 @@ def _create_from_query(
             return write_partitions(table, stored_query(query, table.schema), spec, staging, session, snapshot)
         buckets = bucketing(table.buckets, table.schema)
         sink = FileSink(table.schema, table.storage.name, table.storage.properties, staging, buckets=buckets)
-        write_files(session, _rows(query, table), sink, snapshot)
+        stage_files(session, _rows(query, table), sink, snapshot)
         return ()
 
     create_with_files(table, stage, session, replace=replace)
@@ -315,7 +315,7 @@ def create_with_files(
 
 def clone_table(table: Table, source: Table, session: EngineSession, *, replace: bool) -> None:
     """Create a table with the rows of another one, perhaps at an earlier version, whose files get second names."""
-    require_history(source, session, "CLONE")
+    session.catalog.require_history(source, "CLONE")
     with session.catalog.readers.reading(source.location or ""):
         partitions = {one.name: one for one in session.catalog.partitions(source)}
 

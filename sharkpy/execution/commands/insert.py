@@ -33,7 +33,7 @@ from sharkpy.execution.commands.writes.staged_write import (
 from sharkpy.execution.commands.writes.table_files import TableBlocks, TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.queries.write_query import bucketed_query, write_blocks, write_files
+from sharkpy.execution.queries.write_query import bucketed_query, stage_files, write_blocks, write_files
 from sharkpy.execution.tasks.buckets import bucketing
 from sharkpy.execution.tasks.partitioned_writes import too_many_partitions
 from sharkpy.physical.stage_program import BlockSink, FileSink
@@ -230,7 +230,7 @@ def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writ
     storage = table.storage
     files = FileSink(table.schema, storage.name, storage.properties, write.staging, buckets=buckets)
     with reporting_dropped_table(table, session):
-        write_files(session, query, files, snapshot)
+        stage_files(session, query, files, snapshot)
 
 
 def _stage_directory(
@@ -316,7 +316,7 @@ def write_partitions(
         max_partitions=session.conf.value(MAX_TASK_PARTITIONS),
         forms=forms,
     )
-    files = write_files(session, _by_folder(query, table, len(dynamic)), sink, snapshot)
+    files = stage_files(session, _by_folder(query, table, len(dynamic)), sink, snapshot)
     if not dynamic:
         return [static]
     names = sorted({uri.below(uri.parent(path), staging) or "" for path, _, _ in files})

@@ -18,7 +18,7 @@ from sharkpy.base.errors import BindError, TableChangedError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.path_gate import check_local, local_path
-from sharkpy.catalog.table_folders import drops_folder
+from sharkpy.catalog.table_folders import drops_folder, holds_files
 from sharkpy.catalog.table_store import PartitionChanges
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import (
@@ -68,7 +68,7 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
                 if not uri.is_remote(folder):
                     session.restrictions.gate.check_folder(folder, table.location)
                     _make_folder(folder)
-                    if location is None:
+                    if location is None and (session.catalog.log.find(folder) or not holds_files(folder)):
                         session.catalog.log_new_partition(table, folder)
             index.add(changes.add(name, location))
     if not table.is_view:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_history import Retention
@@ -52,7 +51,7 @@ _VACUUMED = Schema((Field("path", STRING), Field("bytes", BIGINT)))
 def describe_history(command: DescribeHistory, session: EngineSession) -> CommandResult:
     """Return the versions of a table that can be read, the newest first."""
     table = command.table
-    require_history(table, session, "DESCRIBE HISTORY")
+    session.catalog.require_history(table, "DESCRIBE HISTORY")
     rows = [
         (
             one.version,
@@ -69,19 +68,12 @@ def describe_history(command: DescribeHistory, session: EngineSession) -> Comman
     return CommandResult(_HISTORY, table_of(_HISTORY, rows))
 
 
-def require_history(table: Table, session: EngineSession, action: str) -> None:
-    """Raise UnsupportedError for a table without versions."""
-    if not session.catalog.has_history(table):
-        hint = "changes are recorded for managed tables in a local warehouse"
-        raise UnsupportedError(f"{action} of {table.qualified_name}, whose changes are not recorded", hint=hint)
-
-
 def restore_table(command: RestoreTable, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """Give a table the rows, Hive partitions and columns of an earlier version, as another version.
 
     Raise BindError 22023 if the earlier version is not available.
     """
-    require_history(command.table, session, "RESTORE")
+    session.catalog.require_history(command.table, "RESTORE")
     retry_on_conflict(lambda: _restore(command, session), snapshot)
     return NOTHING
 
@@ -168,7 +160,7 @@ def vacuum_table(command: VacuumTable, session: EngineSession) -> CommandResult:
     Files that a query reads are deleted later.
     """
     catalog, table = session.catalog, command.table
-    require_history(table, session, "VACUUM")
+    session.catalog.require_history(table, "VACUUM")
     retention = catalog.retention(table)
     if command.seconds is not None:
         retention = Retention(command.seconds, retention.versions)

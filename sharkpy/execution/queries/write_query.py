@@ -63,10 +63,18 @@ def write_files(
     if sink.access:
         # Other files in the folder are from failed attempts of tasks.
         STAGED.report(sink.directory, (_staged(file, sink.access) for file in files))
-    else:
-        for file in files:
-            COUNTS.note(file.path, file.num_rows)
     return [(one.path, one.num_rows, one.encoded_bytes) for one in files]
+
+
+def stage_files(
+    session: EngineSession, plan: LogicalPlan, sink: FileSink, snapshot: QuerySnapshot
+) -> Sequence[tuple[str, int, int]]:
+    """`write_files` into the staging folder of a write, whose end forgets the numbers of rows that this notes."""
+    files = write_files(session, plan, sink, snapshot)
+    if not uri.is_remote(sink.directory):
+        for path, num_rows, _ in files:
+            COUNTS.note(path, num_rows)
+    return files
 
 
 def _staged(file: FileResult, access: str) -> DataFile:

@@ -351,6 +351,8 @@ def test_a_clone_is_like_its_source(context: sharkpy.SharkContext) -> None:
             context.sql(statement)
     with pytest.raises(ParseError):
         context.sql("CREATE TABLE x CLONE t AS SELECT 1")
+    with pytest.raises(UnsupportedError, match="the file of a table of CLONE"):
+        context.sql("CREATE TABLE x CLONE t STORED AS PARQUET")
 
 
 # Retention and VACUUM

@@ -34,7 +34,7 @@ from sharkpy.sql.statements.bind_table_clauses import (
     table_clauses,
 )
 from sharkpy.sql.statements.bind_user_functions import bind_create_function, bind_create_macro
-from sharkpy.sql.statements.bind_versions import version_clause
+from sharkpy.sql.statements.bind_versions import VERSION_WORDS, version_clause
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.stored_queries import bind_create_view
 from sharkpy.values.types import Field, Schema
@@ -237,13 +237,16 @@ def _create_clone(binder: CommandBinder, database: str, name: str, kind: TableKi
     source = binder.base_table("CLONE")
     if kind is not TableKind.MANAGED:
         raise binder.error("a table of CLONE is neither EXTERNAL nor TEMPORARY", token, UnsupportedError)
-    if reader.current is not None and reader.word() != "TBLPROPERTIES":
+    if reader.word() in VERSION_WORDS:
         point, token = version_clause(binder), reader.current
         with binder.place_of(token or reader.tokens[-1]):
             source = binder.context.catalog.at(source, point)
     clauses = table_clauses(binder, source.schema.names)
     if reader.current is not None:
         raise reader.error("the statement should end here")
+    for other in (*_OTHERS, "handler", "lake"):
+        if other != "location" and getattr(clauses, other) is not None:
+            raise reader.unsupported(f"the {other} of a table of CLONE")
     return CreateTable(
         database,
         name,

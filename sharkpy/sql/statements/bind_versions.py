@@ -13,6 +13,8 @@ from sharkpy.sql.statements.stream_clauses import read_moment
 
 _VERSION_WORDS = ("VERSION", "SYSTEM_VERSION")
 _TIME_WORDS = ("TIMESTAMP", "SYSTEM_TIME")
+VERSION_WORDS = ("FOR", *_VERSION_WORDS, *_TIME_WORDS)
+"""Words that begin a version."""
 _HOUR_SECONDS = 3600.0
 
 

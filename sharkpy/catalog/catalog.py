@@ -146,7 +146,6 @@ class Catalog(GarbageCollector):
         )
         if is_temporary:
             return self._create_temporary(key, created, publish, replace)
-        created = dataclasses.replace(created, is_plain=self.is_shared)
         with self.transaction(is_durable=True):
             old = self._find_permanent(key)
             if old is not None and not (replace and _can_replace(old, created)):
@@ -165,17 +164,18 @@ class Catalog(GarbageCollector):
             return self._find_permanent(key) or created
 
     def can_log(self, table: Table) -> bool:
-        """True if the catalog can log the files of a new table: it is managed, and its local folder is empty and in the
-        warehouse. Other programs may look into folders elsewhere.
+        """True if the catalog can log the files of a new table: it is managed, and its folder is empty and in the
+        warehouse. Other programs may look into folders elsewhere, except those of continuous tables.
         """
         location = table.location
         if self.is_shared or table.kind is not TableKind.MANAGED or is_lake(table) or location is None:
             return False
-        if uri.is_remote(location) or uri.below(location, self.warehouse_dir) is None:
+        if uri.below(location, self.warehouse_dir) is None and not (table.continuous or table.is_state):
             return False
-        from sharkpy.catalog.table_folders import holds_files
+        from sharkpy.catalog.table_folders import holds_rows
 
-        return not holds_files(location)
+        # A remote folder has no files but the table's own: see `managed_folder`.
+        return uri.is_remote(location) or not holds_rows(location)
 
     def _begin_log(self, table: Table, location: str) -> None:
         """Log the files of a new table, with a history unless a continuous query writes it."""
@@ -183,6 +183,15 @@ class Catalog(GarbageCollector):
         self.log.begin(location, table.table_id if has_history else "")
         if has_history:
             self.history.note(table.table_id)
+
+    def unlog(self, table: Table) -> None:
+        """Forget the log and the history of a table whose current files are plain now. The files of its writes become
+        garbage. Call this inside a transaction.
+        """
+        for folder in self.log.folders_below(table.location or ""):
+            self._file.add_garbage(uri.join(folder, "_files"))
+        self.log.forget_below(table.location or "")
+        self.history.forget(table.table_id)
 
     def check_owned_folders(self, table: Table, partitions: Iterable[HivePartition] = ()) -> None:
         """Raise NotAllowedError if a folder to be deleted is reached through a link that leads out of the session's

@@ -15,7 +15,8 @@ sharkpy that wrote it.
 8: tags of the files of streams.
 9: owners of warehouses at URIs.
 10: the log of the files of managed tables. Tables of earlier formats keep generations in folders.
-11: the files of these tables are in the log, too; the history of tables.
+11: the history of tables.
+12: places and tags of files in the log, which names the files of tables of earlier formats, too.
 """
 
 from __future__ import annotations
@@ -41,12 +42,13 @@ from sharkpy.catalog.catalog_upgrades import (
     upgrade_format_8,
     upgrade_format_9,
     upgrade_format_10,
+    upgrade_format_11,
 )
 from sharkpy.catalog.file_log import FILE_LOG_TABLES
 from sharkpy.catalog.table_history import HISTORY_TABLES
 from sharkpy.columnar.block_folders import locked_file
 
-FORMAT = 11
+FORMAT = 12
 _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     1: upgrade_format_1,
     2: upgrade_format_2,
@@ -58,6 +60,7 @@ _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     8: upgrade_format_8,
     9: upgrade_format_9,
     10: upgrade_format_10,
+    11: upgrade_format_11,
 }
 """Upgrades to the next format, by the format that they upgrade."""
 _EXCLUSIVE_SECONDS = 10.0

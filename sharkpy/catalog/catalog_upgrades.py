@@ -164,9 +164,26 @@ _ADDED_TO_FORMAT_10 = (
 )
 
 
-def upgrade_format_10(connection: sqlite3.Connection, locations: Locations) -> None:
-    """Upgrade a catalog to format 11, in the caller's transaction. The history of its tables begins with a commit."""
+def upgrade_format_10(connection: sqlite3.Connection, _: Locations) -> None:
+    """Upgrade a catalog to format 11, in the caller's transaction."""
     for statement in (*_ADDED_TO_FORMAT_10, *HISTORY_TABLES):
+        connection.execute(statement)
+
+
+_ADDED_TO_FORMAT_11 = (
+    "ALTER TABLE file_ ADD COLUMN tag TEXT NOT NULL DEFAULT ''",
+    "UPDATE file_ SET path = (SELECT folder FROM folder_ WHERE folder_.folder_id = file_.folder_id) || '/' || path",
+    "DROP INDEX file_path",
+    "CREATE INDEX file_path ON file_ (path)",
+)
+
+
+def upgrade_format_11(connection: sqlite3.Connection, locations: Locations) -> None:
+    """Upgrade a catalog to format 12, in the caller's transaction. Histories that have not begun begin with a commit.
+
+    In format 11, paths in the log were relative to their folders.
+    """
+    for statement in _ADDED_TO_FORMAT_11:
         connection.execute(statement)
     log_listed_folders(connection, locations)
     begin_histories(connection)

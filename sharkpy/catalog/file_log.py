@@ -6,6 +6,7 @@ A commit is a transaction of the catalog that changes the files of tables. Its n
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,31 +30,35 @@ FILE_LOG_TABLES = (
     "CREATE INDEX folder_table ON folder_ (table_id)",
     "CREATE TABLE file_ (file_id INTEGER PRIMARY KEY, folder_id INTEGER NOT NULL, position INTEGER NOT NULL,"
     " added INTEGER NOT NULL, removed INTEGER, path TEXT NOT NULL, size_bytes INTEGER NOT NULL,"
-    " modified_ns INTEGER NOT NULL, num_rows INTEGER)",
+    " modified_ns INTEGER NOT NULL, num_rows INTEGER, tag TEXT NOT NULL DEFAULT '')",
     "CREATE INDEX file_now ON file_ (folder_id, position, file_id) WHERE removed IS NULL",
     "CREATE INDEX file_removed ON file_ (folder_id, removed) WHERE removed IS NOT NULL",
     "CREATE INDEX file_added ON file_ (folder_id, added)",
-    "CREATE INDEX file_path ON file_ (folder_id, path)",
+    "CREATE INDEX file_path ON file_ (path)",
 )
 """`folder_.newest` is the last commit that has changed the folder's rows, `rewritten` the last one that replaced them.
 `table_id` is the table whose history has these commits. It is empty for a continuous query's folder, which has epochs.
 
-`file_.path` is relative to the folder. The rows of a table are the rows of its files, ordered by `position`, then by
+`file_.path` is stored like all locations. Several rows may name a file: of a version that was restored, of a clone, and
+of Hive partitions that have moved. The rows of a table are the rows of its files, ordered by `position`, then by
 `file_id`. A file is one of commit n's if `added` <= n < `removed`; without `removed`, it is a current one.
 """
+
+_ALL = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedFile:
     """A file of a folder. `position` is the commit of its first rows, `added` the commit of its last ones.
 
-    `num_rows` is None if its writer did not count its rows.
+    `path` is absolute, or a URI. `num_rows` is None if its writer did not count its rows. `tag`: see `DataFile`.
     """
 
     path: str
     size_bytes: int
     modified_ns: int
     num_rows: int | None = None
+    tag: str = ""
     position: int = 0
     added: int = 0
 
@@ -63,7 +68,8 @@ class FileLog:
 
     1. A folder is logged from `begin` on. Folders without a log are listed.
     2. No reader sees a change before its transaction commits, and a transaction that fails has changed nothing.
-    3. A fold replaces files by files with the same rows. It makes no commit: its files count from the commit of their
+    3. A file stays in its place, whatever folder names it, until no row names it (`release`).
+    4. A fold replaces files by files with the same rows. It makes no commit: its files count from the commit of their
        last rows on, and the replaced files up to that commit.
     """
 
@@ -80,6 +86,20 @@ class FileLog:
         """Log a folder, which has no rows yet. `table_id`: see `FILE_LOG_TABLES`."""
         sql = "INSERT INTO folder_ VALUES (NULL, ?, 0, 0, ?) ON CONFLICT DO UPDATE SET table_id = excluded.table_id"
         self._file.run(sql, self._stored(folder), table_id)
+
+    def adopt(self, folder: str, table_id: str, files: Iterable[LoggedFile], newest: int | None = None) -> None:
+        """Log a folder with files whose commits are given. `newest`: the last commit that counts, if it is known."""
+        given = list(files)
+        last = max((one.added for one in given), default=0) if newest is None else newest
+        with self._file.transaction():
+            self._file.run("INSERT INTO folder_ VALUES (NULL, ?, ?, ?, ?)", self._stored(folder), last, last, table_id)
+            if (folder_id := self.find(folder)) is not None:
+                for one in given:
+                    self._insert(folder_id, [one], one.position, one.added)
+            row = self._file.row("SELECT seq FROM sqlite_sequence WHERE name = 'commit_'")
+            if last > (0 if row is None else row[0]):
+                now = time.time_ns() // 1_000_000
+                self._file.run("INSERT INTO commit_ (commit_id, time_ms) VALUES (?, ?)", last, now)
 
     def owner(self, folder: str) -> str | None:
         """Return the id of the table whose history has a folder's commits: empty if none has, and None for a folder
@@ -160,10 +180,17 @@ class FileLog:
         """Return the current files whose last rows are of a commit."""
         return self._found("folder_id = ? AND added = ? AND removed IS NULL", folder_id, commit)
 
-    def has_files(self, folder_id: int, below: str) -> bool:
-        """True if the log names files in the subfolder `below` of the folder."""
-        sql = "SELECT 1 FROM file_ WHERE folder_id = ? AND path > ? AND path < ? LIMIT 1"
-        return self._file.row(sql, folder_id, f"{below}/", f"{below}0") is not None
+    def has_files(self, place: str) -> bool:
+        """True if the log names files below a place."""
+        stored = self._stored(place)
+        sql = "SELECT 1 FROM file_ WHERE path > ? AND path < ? LIMIT 1"
+        return self._file.row(sql, f"{stored}/", f"{stored}0") is not None
+
+    def named(self, place: str) -> set[str]:
+        """Return the files below a place that the log names."""
+        stored, absolute = self._stored(place), self._absolute
+        rows = self._file.rows("SELECT path FROM file_ WHERE path > ? AND path < ?", f"{stored}/", f"{stored}0")
+        return {absolute(path) for (path,) in rows}
 
     def commit(self, folder_id: int, files: Iterable[LoggedFile], *, overwrite: bool) -> int:
         """Add files to a folder, or replace all of its files. Return the transaction's commit."""
@@ -206,10 +233,11 @@ class FileLog:
 
     def refresh_times(self) -> None:
         """Record the times of all files again, since a copy of a warehouse may not keep them."""
-        sql = "SELECT file_id, folder, path, size_bytes, modified_ns FROM file_ JOIN folder_ USING (folder_id)"
-        for file_id, folder, path, size_bytes, modified_ns in self._file.rows(sql):
+        for file_id, path, size_bytes, modified_ns in self._file.rows(
+            "SELECT file_id, path, size_bytes, modified_ns FROM file_"
+        ):
             with suppress(OSError):
-                status = os.stat(f"{self._file.locations.absolute(folder)}/{path}")  # noqa: PTH116  there may be many
+                status = os.stat(self._absolute(path))  # noqa: PTH116  there may be many
                 if status.st_size == size_bytes and status.st_mtime_ns != modified_ns:
                     change = "UPDATE file_ SET modified_ns = ? WHERE file_id = ?"
                     self._file.run(change, status.st_mtime_ns, file_id)
@@ -217,12 +245,50 @@ class FileLog:
     def removed(self, folder_id: int, until: int | None = None) -> set[str]:
         """Return the paths of files that no current row needs, of the commits up to `until`."""
         sql = "SELECT path FROM file_ WHERE folder_id = ? AND removed IS NOT NULL AND removed <= ?"
-        return {path for (path,) in self._file.rows(sql, folder_id, (1 << 62) if until is None else until)}
+        rows = self._file.rows(sql, folder_id, _ALL if until is None else until)
+        return {self._absolute(path) for (path,) in rows}
+
+    def unneeded(self, folder: str, until: int) -> list[LoggedFile]:
+        """Return the files that only commits up to `until` of a folder need, by path."""
+        other = "other.path = file_.path AND (other.folder_id <> file_.folder_id OR other.removed IS NULL"
+        others = f"SELECT 1 FROM file_ other WHERE {other} OR other.removed > ?)"
+        of_folder = "folder_id = ? AND removed IS NOT NULL AND removed <= ?"
+        found = self._found(f"{of_folder} AND NOT EXISTS ({others})", self.find(folder), until, until)
+        return sorted({one.path: one for one in found}.values(), key=lambda one: one.path)
+
+    def release(self, folder_id: int, paths: Iterable[str], until: int | None = None) -> list[str]:
+        """Forget files that `removed` has returned if other rows of the log name them, too. Return the other files,
+        which are to be deleted, and then to be forgotten by `forget_removed`.
+        """
+        last, found = _ALL if until is None else until, list[str]()
+        ours = "folder_id = ? AND removed IS NOT NULL AND removed <= ?"
+        with self._file.transaction():
+            for path in paths:
+                stored = self._stored(path)
+                if self._file.row(f"SELECT 1 FROM file_ WHERE path = ? AND NOT ({ours})", stored, folder_id, last):
+                    self._file.run(f"DELETE FROM file_ WHERE path = ? AND {ours}", stored, folder_id, last)
+                else:
+                    found.append(path)
+        return found
+
+    def shared(self, folder: str) -> tuple[set[str], set[str]]:
+        """Return the files below a folder that rows of other folders name, and the files elsewhere that only rows of
+        this folder and the folders below it name.
+        """
+        below, names = self._below(folder)
+        ours = f"SELECT folder_id FROM folder_ WHERE {below}"
+        inside = f"path > ? AND path < ? AND folder_id NOT IN ({ours})"
+        kept = self._file.rows(f"SELECT path FROM file_ WHERE {inside}", *names[1:], *names)
+        elsewhere = f"folder_id IN ({ours}) AND NOT (path > ? AND path < ?)"
+        others = f"SELECT 1 FROM file_ other WHERE other.path = file_.path AND other.folder_id NOT IN ({ours})"
+        sql = f"SELECT path FROM file_ WHERE {elsewhere} AND NOT EXISTS ({others})"
+        gone, absolute = self._file.rows(sql, *names, *names[1:], *names), self._absolute
+        return {absolute(path) for (path,) in kept}, {absolute(path) for (path,) in gone}
 
     def folders(self, table_id: str) -> set[str]:
         """Return the paths of a table's folders."""
         rows = self._file.rows("SELECT folder FROM folder_ WHERE table_id = ?", table_id)
-        return {self._file.locations.absolute(folder) for (folder,) in rows}
+        return {self._absolute(folder) for (folder,) in rows}
 
     def tables_to_sweep(self) -> list[str]:
         """Return the ids of tables with files that no current row needs."""
@@ -230,12 +296,17 @@ class FileLog:
         rows = self._file.rows(f"SELECT DISTINCT table_id FROM folder_ WHERE folder_id IN ({removed})")
         return [table_id for (table_id,) in rows if table_id]
 
+    def folders_below(self, folder: str) -> list[str]:
+        """Return the paths of a logged folder and of the logged folders below it."""
+        below, names = self._below(folder)
+        return [self._absolute(one) for (one,) in self._file.rows(f"SELECT folder FROM folder_ WHERE {below}", *names)]
+
     def folders_to_sweep(self, table_id: str, until: int) -> list[str]:
         """Return the paths of a table's folders with files that no current row needs, of the commits up to `until`."""
         sql = "SELECT folder FROM folder_ WHERE table_id = ? AND EXISTS (SELECT 1 FROM file_"
         removed = "WHERE file_.folder_id = folder_.folder_id AND removed IS NOT NULL AND removed <= ?)"
         rows = self._file.rows(f"{sql} {removed}", table_id, until)
-        return [self._file.locations.absolute(folder) for (folder,) in rows]
+        return [self._absolute(folder) for (folder,) in rows]
 
     def forget_empty(self, folder: str) -> bool:
         """Forget a folder without files. Return False if it has files, of any version, or no log."""
@@ -247,17 +318,21 @@ class FileLog:
         sql = "DELETE FROM file_ WHERE folder_id = ? AND path = ? AND removed IS NOT NULL"
         with self._file.transaction():
             for path in paths:
-                self._file.run(sql, folder_id, path)
+                self._file.run(sql, folder_id, self._stored(path))
 
     def _insert(self, folder_id: int, files: Iterable[LoggedFile], position: int, added: int) -> None:
-        sql = "INSERT INTO file_ VALUES (NULL, ?, ?, ?, NULL, ?, ?, ?, ?)"
+        sql = "INSERT INTO file_ VALUES (NULL, ?, ?, ?, NULL, ?, ?, ?, ?, ?)"
         for one in files:
-            self._file.run(sql, folder_id, position, added, one.path, one.size_bytes, one.modified_ns, one.num_rows)
+            facts = (one.size_bytes, one.modified_ns, one.num_rows, one.tag)
+            self._file.run(sql, folder_id, position, added, self._stored(one.path), *facts)
 
     def _found(self, condition: str, *parameters: object) -> list[LoggedFile]:
-        columns = "path, size_bytes, modified_ns, num_rows, position, added"
-        sql = f"SELECT {columns} FROM file_ WHERE {condition} ORDER BY position, file_id"
-        return [LoggedFile(*row) for row in self._file.rows(sql, *parameters)]
+        columns = "path, size_bytes, modified_ns, num_rows, tag, position, added"
+        sql, absolute = f"SELECT {columns} FROM file_ WHERE {condition} ORDER BY position, file_id", self._absolute
+        return [LoggedFile(absolute(path), *facts) for path, *facts in self._file.rows(sql, *parameters)]
+
+    def _absolute(self, stored: str) -> str:
+        return self._file.locations.absolute(stored)
 
     def _stored(self, folder: str) -> str:
         return self._file.locations.stored(uri.normalized(folder))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base import uri
 from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.catalog.readable_catalog import ReadableCatalog
+from sharkpy.catalog.trash import Leavings, remove_file
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -149,7 +150,7 @@ class GarbageCollector(ReadableCatalog):
             is_read = any(map(self.readers.is_read, (path, *uri.parents(path))))
             if is_read or not self._is_garbage(path) or TableFolders(self).folder_inside(path) is not None:
                 return ()
-            remove = self.removal_of_data(path)
+            remove = self.removal_of_data(path, self.log.shared(path)[0])
         return remove()
 
     def _is_garbage(self, path: str) -> bool:
@@ -181,11 +182,16 @@ class GarbageCollector(ReadableCatalog):
             self._file.run("DELETE FROM garbage WHERE folder = ?", self.locations.stored(uri.normalized(path)))
 
     def _take(self, path: str, removed: Collection[str]) -> bool:
-        """Remove a folder; a local folder is moved away. Return False if some files are still there."""
-        if not uri.is_remote(path):
-            is_gone = self.trash.take(path)
-            if is_gone:
-                self.log.forget_below(path)
-            return is_gone
-        self.remove_remote(path, removed)
+        """Remove a folder with its files elsewhere, except files that other folders' rows name, too. A local folder is
+        moved away if it has none of these. Return False if some files are still there.
+        """
+        kept, elsewhere = self.log.shared(path)
+        if uri.is_remote(path):
+            self.remove_remote(path, Leavings(frozenset(removed), frozenset(kept), frozenset(elsewhere)))
+        elif not (self.trash.take_except(path, kept) if kept else self.trash.take(path)):
+            return False
+        else:
+            for one in elsewhere:
+                remove_file(one)
+        self.log.forget_below(path)
         return True

@@ -1,4 +1,4 @@
-"""Listed folders of managed tables, which formats of the catalog before 11 have: their files become rows of the log.
+"""Listed folders of managed tables, which formats of the catalog before 12 have: their files become rows of the log.
 
 A folder holds plain files (generation 0, subfolders included), `delta_N` of INSERT INTO and `base_N` of INSERT
 OVERWRITE. The newest base hides everything older. `delta_M_N` replaces the generations from M to N. Names that begin
@@ -58,7 +58,9 @@ def log_listed_folders(connection: sqlite3.Connection, locations: Locations) -> 
             continue
         files, newest, rewritten = content
         folder_id = connection.execute(_ADD_FOLDER, (folder, newest, rewritten)).lastrowid
-        connection.executemany(_ADD_FILE, ((folder_id, *file) for file in files))
+        start = "" if folder == "." else f"{folder}/"
+        rows = ((folder_id, *numbers, start + path, size, at) for *numbers, path, size, at in files)
+        connection.executemany(_ADD_FILE, rows)
         highest = max(highest, newest)
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'commit_'").fetchone()
     if highest > (0 if row is None else row[0]):
@@ -67,10 +69,12 @@ def log_listed_folders(connection: sqlite3.Connection, locations: Locations) -> 
 
 
 def begin_histories(connection: sqlite3.Connection) -> None:
-    """Begin the history of all tables with a log, except continuous ones, with a commit in the caller's transaction."""
+    """Begin the history of tables with a log that have none, with a commit in the caller's transaction. Continuous
+    tables have epochs instead.
+    """
     now = time.time_ns() // 1_000_000
     commit = connection.execute("INSERT INTO commit_ (time_ms) VALUES (?)", (now,)).lastrowid
-    folders = {folder for (folder,) in connection.execute("SELECT folder FROM folder_")}
+    folders = {folder for (folder,) in connection.execute("SELECT folder FROM folder_ WHERE table_id = ''")}
     for table_id, text in connection.execute("SELECT table_id, definition FROM table_").fetchall():
         table = json.loads(text)
         location = table["location"]

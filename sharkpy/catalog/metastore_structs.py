@@ -140,7 +140,6 @@ def table_of(body: Body) -> Table:
         tuple(field.name for field in keys),
         _buckets(sd) or _buckets_of_spark(parameters),
         body.get("owner") or "",
-        is_plain=True,
         written_text=_written_text(body),
     )
     if FACTS_KEY not in parameters:

@@ -189,8 +189,6 @@ class Table:
     owner: str = field(compare=False, default="")
     skew: SkewSpec | None = field(compare=False, default=None)
     constraints: tuple[Constraint, ...] = field(compare=False, default=())
-    is_plain: bool = field(compare=False, default=False)
-    """True if files are directly in the folder of the table or Hive partition, which Hive reads and writes as well."""
     written_text: str | None = field(compare=False, default=None)
     """The query of a view as written. In `view_text` each `*` is replaced by columns. None if both are equal."""
     stream: StreamSource | None = field(compare=False, default=None)

@@ -43,7 +43,7 @@ from sharkpy.catalog.system_tables import SYSTEM_DATABASES, SystemTable
 from sharkpy.catalog.table_history import Change, Retention, TableHistory
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json
 from sharkpy.catalog.table_store import SqliteTables, TableStore, partitions_at
-from sharkpy.catalog.trash import Trash
+from sharkpy.catalog.trash import Leavings, Trash
 from sharkpy.catalog.unfinished_writes import FileSyncs, UnfinishedWrites
 from sharkpy.catalog.warehouse_identity import note_place
 from sharkpy.values.types import Schema
@@ -129,13 +129,12 @@ class ReadableCatalog:
         """Finds the session's access to a remote location; the flag tells whether a statement names it: see
         `access_id`.
         """
-        self.remove_remote: Callable[[str, Collection[str]], None] = no_removal
-        """Removes all files in a remote folder, or committed there, except files that are already removed. Raises an
-        error if any is left.
-        """
-        self.removal_of_data: Callable[[str], Callable[[], Collection[str]]] = no_data
+        self.remove_remote: Callable[[str, Leavings], None] = no_removal
+        """Removes all files in a remote folder, or committed there. Raises an error if any is left."""
+        self.removal_of_data: Callable[[str, Collection[str]], Callable[[], Collection[str]]] = no_data
         """Returns a function that removes the files that writes have put into a remote folder so far, or committed
-        there. The function returns the files that it removed from other folders.
+        there, except the files of the second argument. The function returns the files that it removed from other
+        folders.
         """
         self.remote_text: Callable[[str, str], str] = no_text
         """Reads a small remote file with an access."""

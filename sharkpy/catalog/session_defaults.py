@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from sharkpy.base import uri
 from sharkpy.base.errors import InternalError
 from sharkpy.catalog.path_gate import check_local
+from sharkpy.catalog.trash import Leavings
 
 
 def no_text(location: str, _: str) -> str:
@@ -20,11 +21,11 @@ def no_access(location: str, _: bool) -> str:
     raise InternalError("access was asked for to a local location")
 
 
-def no_data(_: str) -> Callable[[], Collection[str]]:
+def no_data(_: str, _kept: Collection[str]) -> Callable[[], Collection[str]]:
     """Data removal of a catalog without a session: the folder's removal does it."""
     return tuple
 
 
-def no_removal(location: str, _: Collection[str]) -> None:
+def no_removal(location: str, _: Leavings) -> None:
     """Folder removal of a catalog without a session."""
     check_local(location)

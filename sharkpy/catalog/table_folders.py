@@ -118,6 +118,19 @@ def holds_files(location: str) -> bool:
         return False
 
 
+def holds_rows(location: str) -> bool:
+    """Return True if a local folder holds visible names, or is a file. Files that the log of files names do not count:
+    their folder is hidden.
+    """
+    try:
+        with os.scandir(local_path(location)) as scan:
+            return any(not entry.name.startswith((".", "_")) for entry in scan)
+    except NotADirectoryError:
+        return True
+    except OSError:
+        return False
+
+
 def drops_folder(partition: HivePartition, table: Table, warehouse: str) -> bool:
     """Return True if the folder of a Hive partition is deleted with it: it is in the table's folder or in the
     warehouse.

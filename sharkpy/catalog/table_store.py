@@ -40,8 +40,8 @@ class TableStore(Protocol):
     """
 
     is_shared: bool
-    """True if other systems read and write the same tables: files are plain (`Table.is_plain`), and dropped files are
-    deleted at once.
+    """True if other systems read and write the same tables: no log names their files, and dropped files are deleted at
+    once.
     """
 
     def transaction(self) -> AbstractContextManager[None]: ...

@@ -12,10 +12,24 @@ import tempfile
 import threading
 import time
 import uuid
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError
+
+
+@dataclass(frozen=True, slots=True)
+class Leavings:
+    """What is special in the removal of a folder: the files in it that are `kept`, its files `elsewhere`, and those of
+    them that are `removed` already.
+    """
+
+    removed: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = frozenset()
 
 
 class Trash:
@@ -50,6 +64,16 @@ class Trash:
             # Another file system does not allow the rename: remove the folder in place.
             shutil.rmtree(path, ignore_errors=True)
             return not os.path.lexists(path)
+        return True
+
+    def take_except(self, path: str, kept: Collection[str]) -> bool:
+        """Remove the files below `path` in place, except some, and the folders that are empty then."""
+        for folder, _, names in os.walk(path, topdown=False):
+            for name in names:
+                if f"{folder}/{name}" not in kept:
+                    _remove(f"{folder}/{name}")
+            with suppress(OSError):
+                os.rmdir(folder)  # noqa: PTH106
         return True
 
     def empty(self, seconds: float = 0.1) -> None:
@@ -93,6 +117,16 @@ def _content(folder: str) -> list[str]:
         return [f"{folder}/{name}" for name in os.listdir(folder)]  # noqa: PTH208
     except OSError:
         return []
+
+
+def remove_file(path: str) -> None:
+    """Remove a file of a write, and its folders that are empty then."""
+    _remove(path)
+    folder = os.path.dirname(path)  # noqa: PTH120
+    with suppress(OSError):
+        while "/_files" in folder:
+            os.rmdir(folder)  # noqa: PTH106
+            folder = os.path.dirname(folder)  # noqa: PTH120
 
 
 def _remove(path: str) -> None:

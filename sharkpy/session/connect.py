@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.function_catalog import ModelFunction
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.system_tables import SystemTable
+    from sharkpy.catalog.trash import Leavings
 
 
 def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None = None, **conf: object) -> SharkContext:
@@ -67,16 +68,16 @@ def open_session(conf: Conf, shared: SharedState, catalog: Catalog, *, is_owner:
     return session
 
 
-def _remove_remote(accesses: SessionAccesses, location: str, removed: Collection[str]) -> None:
+def _remove_remote(accesses: SessionAccesses, location: str, leavings: Leavings) -> None:
     from sharkpy.sources.folders.table_folder import remove_dropped
 
-    remove_dropped(location, accesses.find(location, False), removed)
+    remove_dropped(location, accesses.find(location, False), leavings)
 
 
-def _removal_of_data(accesses: SessionAccesses, location: str) -> Callable[[], Collection[str]]:
+def _removal_of_data(accesses: SessionAccesses, location: str, kept: Collection[str]) -> Callable[[], Collection[str]]:
     from sharkpy.sources.folders.table_folder import removal_of_data
 
-    return removal_of_data(location, accesses.find(location, False))
+    return removal_of_data(location, accesses.find(location, False), kept)
 
 
 def _remote_text(location: str, access_id: str) -> str:

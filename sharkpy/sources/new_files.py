@@ -190,29 +190,6 @@ def cached_rows_of_split(split: Split) -> pa.Table | None:
     return kept.rows
 
 
-class WrittenCounts:
-    """Numbers of rows of the local files that statements have staged, by path. Safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, int] = {}
-
-    def note(self, path: str, num_rows: int) -> None:
-        self._rows[path] = num_rows
-
-    def of(self, path: str) -> int | None:
-        """Return the number of rows of a staged file, or None if it is not known."""
-        return self._rows.get(path)
-
-    def forget(self, staging: str) -> None:
-        """Forget the files below a staging folder."""
-        start = f"{staging}/"
-        for path in [one for one in list(self._rows) if one.startswith(start)]:
-            self._rows.pop(path, None)
-
-
-COUNTS = WrittenCounts()
-
-
 def file_identity(path: str | Path) -> FileIdentity:
     found = Path(path).stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Generation, fold_name
-from sharkpy.sources.folders.manifests import FILES
+from sharkpy.sources.folders.manifests import FILES, STAGING_PREFIX
 from sharkpy.sources.layout import (
     DataFile,
     files_below,
@@ -27,7 +27,6 @@ from sharkpy.sources.layout import (
     visible_generations,
 )
 
-_STAGING_PREFIX = ".staging-"
 _SYNC_THREADS = 8
 _DISCARD_TRIES = 3
 """Most tries to delete a folder. A try fails if a task creates a file in it meanwhile."""
@@ -63,7 +62,7 @@ def staging_path(folder: str) -> str:
 
 def staging_name() -> str:
     """Name of a new staging folder, which contains the host and the process id."""
-    return f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
+    return f"{STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
 
 
 def publish(staging_dir: str, path: str, overwrite: bool) -> str | None:
@@ -92,8 +91,8 @@ def place(staging_dir: str, path: str, overwrite: bool) -> str | None:
     return target
 
 
-def link_files(paths: Sequence[str], staging_dir: str) -> list[str]:
-    """Link files into a staging folder, numbered in the order of their rows. Return the paths of the links.
+def link_files(paths: Sequence[str], staging_dir: str) -> None:
+    """Link files into a staging folder, numbered in the order of their rows.
 
     The readers of their folder have to keep the files meanwhile.
     """
@@ -103,7 +102,6 @@ def link_files(paths: Sequence[str], staging_dir: str) -> list[str]:
             Path(link).hardlink_to(path)
     except OSError as error:
         raise io_error(error, staging_dir) from None
-    return links
 
 
 def _first_name(path: str) -> str:
@@ -199,6 +197,12 @@ def remove_empty(path: str) -> None:
         remove_empty_one(folder)
 
 
+def remove_empty_above(folder: str, top: str) -> None:
+    """Remove a folder below the folder `top` if it is empty, then the folders above it that are empty then."""
+    while Path(top) in Path(folder).parents and remove_empty_one(folder):
+        folder = str(Path(folder).parent)
+
+
 def remove_empty_one(folder: str) -> bool:
     """Remove a folder if it is empty; True if it was."""
     try:
@@ -237,7 +241,7 @@ def discard_staging(staging_dir: str) -> None:
 def remove_abandoned(path: str) -> None:
     """Delete staging folders of dead processes of this machine."""
     for name in names_if_any(path):
-        if name.startswith(_STAGING_PREFIX) and is_abandoned(name):
+        if name.startswith(STAGING_PREFIX) and is_abandoned(name):
             shutil.rmtree(Path(path, name), ignore_errors=True)
 
 
@@ -287,7 +291,7 @@ def _sync_one(path: str) -> None:
 
 def is_abandoned(name: str) -> bool:
     """True for the name of a staging folder whose process, of this machine, is dead."""
-    host, _, rest = name.removeprefix(_STAGING_PREFIX).rpartition("-")[0].rpartition("-")
+    host, _, rest = name.removeprefix(STAGING_PREFIX).rpartition("-")[0].rpartition("-")
     if host != socket.gethostname() or not rest.isdigit():
         return False
     try:

@@ -18,6 +18,7 @@ from sharkpy.catalog.model import CacheMode, StorageFormat, Table, TableKind
 from sharkpy.catalog.stream_kinds import FOLDER, FRAMES, KAFKA, SOCKET
 from sharkpy.execution.commands.create_table import create_table
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.adopted_folders import log_folders
 from sharkpy.plan.commands import CreateTable, Insert, LateRows, MultiInsert, OnBadRow, StateInserts
 from sharkpy.plan.expr import Alias, ColumnRef
 from sharkpy.plan.logical import Project, Scan
@@ -74,7 +75,7 @@ def check_targets(inserts: Inserts, known: tuple[str, ...]) -> None:
 
 
 def become_targets(tables: Iterable[Table], catalog: Catalog) -> None:
-    """Let the catalog record from now on which generations of tables count.
+    """Let the catalog record from now on which generations of tables count, and log their files.
 
     Call this in a transaction of the catalog, in which no other process writes the tables. Every later write increases
     the recorded number, users' own writes too. The record stays when the continuous insert is dropped; it does no harm.
@@ -82,6 +83,7 @@ def become_targets(tables: Iterable[Table], catalog: Catalog) -> None:
     for table in tables:
         check_target(table)
         catalog.require(table)
+        log_folders(table, catalog)
         if not table.is_partitioned and catalog.newest_generation(table) is None:
             newest = table_folder(table.location or "", catalog).newest()
             catalog.streams.set_newest(table.table_id, newest)

@@ -171,7 +171,7 @@ def test_folders_that_are_read_are_not_removed(catalog: Catalog) -> None:
 def test_others_change_the_catalog_while_dropped_rows_are_removed(catalog: Catalog) -> None:
     steps = list[str]()
 
-    def removal(location: str) -> Callable[[], Collection[str]]:
+    def removal(location: str, _: Collection[str]) -> Callable[[], Collection[str]]:
         return partial(remove, location)
 
     def remove(location: str) -> Collection[str]:
@@ -181,7 +181,7 @@ def test_others_change_the_catalog_while_dropped_rows_are_removed(catalog: Catal
         return [f"{location}/_files/x"]
 
     catalog.removal_of_data = removal
-    catalog.remove_remote = lambda location, removed: steps.append(f"{location} without {', '.join(removed)}")
+    catalog.remove_remote = lambda location, leavings: steps.append(f"{location} without {', '.join(leavings.removed)}")
     catalog.drop_table(catalog.create_table(table(FAR, TableKind.MANAGED)))
     with catalog.readers.reading(FAR):
         catalog.collect_garbage()

@@ -113,7 +113,7 @@ def test_versions_expire_by_time(catalog: Catalog, table: Table) -> None:
     assert versions(catalog, table) == numbers[:0:-1]
     folder = catalog.log.find(table.location or "")
     assert folder is not None
-    assert catalog.log.removed(folder, numbers[1]) == {"a"}
+    assert catalog.log.removed(folder, numbers[1]) == {f"{catalog.warehouse_dir}/a"}
     with pytest.raises(BindError):
         catalog.history.wanted(table.table_id, "t", VersionPoint(numbers[0]))
 

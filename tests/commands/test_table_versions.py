@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from sharkpy.base.errors import (
     TableNotFoundError,
     UnsupportedError,
 )
+from tests.files import files_of
 
 FORMATS = ("PARQUET", "ORC", "TEXTFILE", "JSONFILE", "AVRO", "SEQUENCEFILE")
 
@@ -327,17 +329,28 @@ def test_clone(context: sharkpy.SharkContext, partitioned: bool) -> None:
     context.sql(f"CREATE TABLE e CLONE t FOR SYSTEM_VERSION AS OF {version}")
     context.sql("CREATE TABLE IF NOT EXISTS e CLONE t")
     assert (numbers(context, "c"), numbers(context, "e")) == ([1, 2], [1])
-    links = {path.stat().st_nlink for path in files_below(location(context))}
-    assert links == {2, 3}
+    files = {table: {file.path for file in files_of(context, table)} for table in "tce"}
+    assert files["t"] == files["c"] > files["e"], "a clone has the same files"
     context.sql(f"INSERT INTO c {into}VALUES (3)")
     context.sql("DELETE FROM t")
+    context.sql("DROP TABLE t PURGE")
+    assert (numbers(context, "c"), numbers(context, "e")) == ([1, 2, 3], [1])
+    context.sql("CREATE TABLE t (a INT)")
+    context.sql("INSERT INTO t VALUES (9)")
     context.sql("DROP TABLE t PURGE")
     assert (numbers(context, "c"), numbers(context, "e")) == ([1, 2, 3], [1])
     assert [row[6] for row in rows(context, "DESCRIBE HISTORY c")] == [1, 2]
     with pytest.raises(TableExistsError):
         context.sql("CREATE TABLE c CLONE e")
+    context.sql("ALTER TABLE c SET TBLPROPERTIES ('shark.table.retention'='0')")
     context.sql("CREATE OR REPLACE TABLE c CLONE e")
     assert numbers(context, "c") == [1]
+    context.sql("DROP TABLE e PURGE")
+    assert numbers(context, "c") == [1]
+    assert all(map(os.path.exists, files["e"]))
+    context.sql("VACUUM c RETAIN 0 HOURS")
+    context.sql("DROP TABLE c PURGE")
+    assert not any(map(os.path.exists, files["t"])), "the last table that needs a file deletes it"
 
 
 def test_a_clone_is_like_its_source(context: sharkpy.SharkContext) -> None:

@@ -148,7 +148,7 @@ def test_a_warehouse_in_a_bucket_is_saved(
         f"file of function default.yours: {tmp_path}/numbers_of_mine.py",
     ]
     assert not list((tmp_path / "home" / ".sharkpy").glob("backup-*"))
-    run(session, "DROP TABLE t", "DROP DATABASE shop CASCADE", "DROP TABLE own", "DROP DATABASE near CASCADE")
+    run(session, "DROP TABLE t PURGE", "DROP DATABASE shop CASCADE", "DROP TABLE own", "DROP DATABASE near CASCADE")
     until(lambda: not objects(f"{folder}/t") and not objects(f"{folder}-own"))
     there = f"{folder}-new" if new == "bucket" else str(tmp_path / "new")
     with restored(session, place, there, seaweed.address, tmp_path / "home2") as again:

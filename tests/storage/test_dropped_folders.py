@@ -124,7 +124,7 @@ def test_rows_that_are_put_into_a_dropped_folder_later_stay(session: sharkpy.Sha
     run(session, f"CREATE TABLE {table} (k INT) LOCATION '{place}'", f"INSERT INTO {table} VALUES (1)")
     folder = folder_at(place, session)
     (first,) = folder.files()
-    remove = session.catalog.removal_of_data(place)
+    remove = session.catalog.removal_of_data(place, ())
     run(session, f"INSERT INTO {table} VALUES (2)")
     remove()
     assert isinstance(folder, RemoteFolder)

@@ -22,9 +22,8 @@ from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.execution.backup.file_copies import local_file
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.sources.folders.generations import Generation
-from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.manifests import write_of
-from sharkpy.sources.folders.table_folder import TableFolder, table_folder
+from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.named_files import Access
 from sharkpy.sources.parallel_requests import parallel_map
@@ -91,12 +90,13 @@ class SavedTables:
         if place is None or is_lake(table):
             # A lake table's metadata has absolute paths, which would lead to the files of the original.
             self._leave_out(table, location)
+        elif not table.is_partitioned and self._add_logged(location, place, catalog, catalog.newest_generation(table)):
+            pass
         elif uri.is_remote(location) and not (table.is_partitioned or table.is_stream):
             self._far.append([RemoteTableFolder(location, place, catalog.newest_generation(table), table.owns_data)])
         elif not table.is_partitioned:
             home = location if uri.is_remote(location) else local_path(location)
-            if not self._add_logged(table_folder(location, catalog), place, catalog.newest_generation(table)):
-                self._add_files(home, place, _data_files(table, catalog))
+            self._add_files(home, place, _data_files(table, catalog))
             self._add_wanted(table, place, catalog)
         elif table.owns_data:
             self.folders.append(place)
@@ -111,10 +111,11 @@ class SavedTables:
             if place is None or is_lake(table):
                 if one.location is not None:
                     self._leave_out(table, folder)
+            elif self._add_logged(folder, place, catalog, one.newest):
+                pass
             elif not uri.is_remote(folder):
-                home = table_folder(folder, catalog)
-                if not self._add_logged(home, place, one.newest):
-                    self._add_files(local_path(folder), place, home.partition_files(one.newest, one.name))
+                files = table_folder(folder, catalog).partition_files(one.newest, one.name)
+                self._add_files(local_path(folder), place, files)
             else:
                 far = RemoteTableFolder(folder, place, one.newest, table.owns_data)
                 if one.location is None:
@@ -140,15 +141,15 @@ class SavedTables:
     def _leave_out(self, table: Table, folder: str) -> None:
         self.left_out.append(f"files of table {table.qualified_name}: {uri.redacted(folder)}")
 
-    def _add_logged(self, folder: TableFolder, place: str, newest: int | None) -> bool:
+    def _add_logged(self, location: str, place: str, catalog: Catalog, newest: int | None) -> bool:
         """Add the files of a logged folder, one folder for each commit: the copied catalog has no log.
 
         Return False for other folders.
         """
-        if not isinstance(folder, LoggedFolder):
+        if catalog.log.find(location) is None:
             return False
         self.folders.append(place)
-        for generation, files in folder.visible(newest):
+        for generation, files in table_folder(location, catalog).visible(newest):
             for number, file in enumerate(files):
                 name = f"{generation.name}/{number:07d}-{uri.name_of(file.path)}"
                 self.files[joined_place(place, name)] = file

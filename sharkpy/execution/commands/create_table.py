@@ -40,6 +40,7 @@ from sharkpy.execution.commands.writes.staged_write import (
     StagedWrite,
     discard_staging,
     folder_at,
+    is_plain,
     new_staging,
     publish,
     take_back,
@@ -48,14 +49,16 @@ from sharkpy.execution.commands.writes.table_files import TableFiles, load_new_b
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_query import bucketed_query, chosen_buckets, stage_files, write_blocks
+from sharkpy.execution.tables.data_files import table_files
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.execution.tasks.buckets import bucketing
 from sharkpy.physical.stage_program import BlockSink, FileSink
 from sharkpy.plan.commands import CreateTable
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.folders.table_folder import TableFolder
+from sharkpy.sources.folders.table_folder import TableFolder, home_of
 from sharkpy.sources.named_files import files_at
 from sharkpy.sources.remote_files import has_files
 from sharkpy.sources.undeclared_columns import columns_of_files
@@ -146,7 +149,6 @@ def new_table(command: CreateTable, session: EngineSession, snapshot: QuerySnaps
         owner=user_name(session.conf),
         skew=command.skew,
         constraints=command.constraints,
-        is_plain=session.catalog.is_shared and kind is not TableKind.TEMPORARY,
     )
 
 
@@ -196,7 +198,7 @@ def _is_free(location: str, command: CreateTable, session: EngineSession) -> boo
     catalog, is_far = session.catalog, uri.is_remote(location)
     if catalog.readers.is_read(location) or is_occupied(location, session):
         return False
-    if not is_far and catalog.log.owner(location) is not None:
+    if catalog.log.owner(location) is not None:
         catalog.clear_garbage(location)
         if catalog.log.owner(location) is not None:
             return False
@@ -274,8 +276,7 @@ def create_with_files(
 ) -> None:
     """Create a table with the files that `stage` puts into a staging folder, and carry out `also` with it.
 
-    `stage` returns the names of the Hive partitions whose subfolders it has filled. The new base generation hides other
-    files in the table's folder.
+    `stage` returns the names of the Hive partitions whose subfolders it has filled.
     """
     location = table.location or ""
     session.catalog.clear_garbage(location)
@@ -288,13 +289,11 @@ def create_with_files(
         if table.is_partitioned:
             publish([TablePartitions(table, staging, names, True, session), *also], session.catalog)
             return
-        if table.is_plain:
+        target = folder_at(location, session)
+        if is_plain(table, target):
             publish([TableFiles(table, location, staging, True, session)], session.catalog)
             return
-        # An empty folder has nothing to hide, so no request separates the commit from the steps that can be undone.
-        target = folder_at(location, session)
-        place = target.place if uri.is_remote(location) else target.publish
-        if (placed := place(staging, overwrite=True)) is not None:
+        if (placed := target.publish(staging, overwrite=True)) is not None:
             published.append((target, placed))
 
     try:
@@ -320,13 +319,26 @@ def clone_table(table: Table, source: Table, session: EngineSession, *, replace:
         partitions = {one.name: one for one in session.catalog.partitions(source)}
 
         def stage(staging: str) -> Sequence[str]:
-            if table.is_partitioned:
+            if not session.catalog.can_log(table):
+                _copy_files(source, staging, session)
+            elif table.is_partitioned:
                 link_partitions(source, partitions, staging, session)
             else:
                 link_files(source, staging, session)
             return list(partitions)
 
         create_with_files(table, stage, session, replace=replace, also=[Definition(table, table, partitions, session)])
+
+
+def _copy_files(source: Table, staging: str, session: EngineSession) -> None:
+    """Stage copies of the files of a table, perhaps at an earlier version, for a table with plain files."""
+    folder = folder_at(home_of(staging), session)
+    copies = [
+        (one, uri.join(folder.staged_subfolder(staging, one.partition), f"{number:07d}-{uri.name_of(one.path)}"))
+        for number, one in enumerate(table_files(source, session.catalog))
+    ]
+    access_id = session.catalog.access_id(staging) if uri.is_remote(staging) else ""
+    copy_files(copies, access_id)
 
 
 def with_inferred_columns(command: CreateTable, session: EngineSession) -> CreateTable:

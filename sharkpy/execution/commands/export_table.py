@@ -207,7 +207,7 @@ def _new_table(export: _Export, command: ImportTable, session: EngineSession) ->
         session.restrictions.check_location(location)
     else:
         location = _normal(session.catalog.managed_location(command.database, export.table.name))
-        is_logged = not uri.is_remote(location) and session.catalog.log.owner(location) is not None
+        is_logged = session.catalog.log.owner(location) is not None
         if is_logged or session.catalog.readers.is_read(location) or is_occupied(location, session):
             location = f"{location}-{export.table.table_id[:8]}"
     table = dataclasses.replace(export.table, kind=kind, location=location, created_at=0.0)

@@ -208,7 +208,7 @@ def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writ
     if isinstance(table, LakeTable):
         stage_lake(command, table, session, snapshot, writes)
         return
-    if table.is_plain and table.buckets is not None:
+    if session.catalog.is_shared and table.buckets is not None:
         raise UnsupportedError(
             f"{table.qualified_name} has Hive's buckets in the metastore: adding rows to it is not supported"
         )

@@ -14,6 +14,7 @@ from sharkpy.catalog.lake_tables import Replaced, check_lake_place
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.table_folders import holds_files
+from sharkpy.catalog.trash import Leavings
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.shared_source import num_changed_rows, shared_source, with_update_count
 from sharkpy.execution.commands.storage import (
@@ -111,7 +112,7 @@ def _replace_rows(table: LakeTable, query: LogicalPlan | None, session: EngineSe
 
 def _remove_new(location: str, session: EngineSession) -> None:
     if uri.is_remote(location):
-        session.catalog.remove_remote(location, ())
+        session.catalog.remove_remote(location, Leavings())
     else:
         session.catalog.trash.discard(location)
 

@@ -18,7 +18,7 @@ from sharkpy.base.errors import BindError, TableChangedError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.path_gate import check_local, local_path
-from sharkpy.catalog.table_folders import drops_folder, holds_files
+from sharkpy.catalog.table_folders import drops_folder, holds_rows
 from sharkpy.catalog.table_store import PartitionChanges
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import (
@@ -29,8 +29,8 @@ from sharkpy.execution.commands.partition_spec import (
     the_partition,
 )
 from sharkpy.execution.commands.storage import managed_folder
-from sharkpy.execution.commands.writes.staged_write import discard_staging, folder_at, new_staging
-from sharkpy.execution.commands.writes.table_files import load_new_blocks
+from sharkpy.execution.commands.writes.staged_write import discard_staging, folder_at, is_plain, new_staging
+from sharkpy.execution.commands.writes.table_files import PlainWrite, load_new_blocks, plain_write
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.plan.commands import (
@@ -42,6 +42,7 @@ from sharkpy.plan.commands import (
 from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.remote_files import files_below
 
 _EXISTS = "42710"
 
@@ -54,6 +55,7 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
     table = command.table
     named = [(spec, spec_name(table, spec, session)) for spec, _ in command.partitions]
     folders = [None if place is None else _folder(table, place, session) for _, place in command.partitions]
+    is_logged = session.catalog.log.find(table.location or "") is not None
     with session.catalog.partition_changes(table) as changes:
         index = PartitionIndex(table, changes.known.values())
         for (spec, name), location in zip(named, folders, strict=True):
@@ -68,12 +70,21 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
                 if not uri.is_remote(folder):
                     session.restrictions.gate.check_folder(folder, table.location)
                     _make_folder(folder)
-                    if location is None and (session.catalog.log.find(folder) or not holds_files(folder)):
-                        session.catalog.log_new_partition(table, folder)
+                if location is None and is_logged and not _holds_rows(folder, session):
+                    session.catalog.log_new_partition(table, folder)
             index.add(changes.add(name, location))
     if not table.is_view:
         load_new_blocks(table, session)
     return NOTHING
+
+
+def _holds_rows(folder: str, session: EngineSession) -> bool:
+    """Return True if the folder of a new Hive partition has files that no log names."""
+    if session.catalog.log.find(folder) is not None:
+        return False
+    if uri.is_remote(folder):
+        return bool(files_below(folder, session.catalog.access_id(folder)))
+    return holds_rows(folder)
 
 
 def _folder(table: Table, place: str, session: EngineSession) -> str:
@@ -110,9 +121,10 @@ def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandR
 
 
 def rename_partition(command: RenamePartition, session: EngineSession) -> CommandResult:
-    """Rename a Hive partition, and its folder if a managed table's folder is named after it.
+    """Rename a Hive partition. Logged files stay in their places.
 
-    Files in a remote folder are copied into the new one.
+    Otherwise, its folder is renamed if a managed table's folder is named after it, or its files are copied into a new
+    remote folder.
     """
     table = command.table
     name = spec_name(table, command.new, session)
@@ -164,9 +176,12 @@ def _place(target: str, session: EngineSession) -> tuple[str | None, str]:
 
 
 def _move(folder: str, target: str, table: Table, session: EngineSession) -> None:
-    """Move a folder into a table's one inside a transaction, which the log of files joins."""
-    _rename(folder, target)
-    session.catalog.log.move(local_path(folder), local_path(target), local_path(table.location or ""))
+    """Move a folder into a table's one inside a transaction. Logged files stay in their places."""
+    log = session.catalog.log
+    if log.find(folder) is None:
+        _rename(folder, target)
+    else:
+        log.move(folder, target, table.location or "")
 
 
 def _rename(folder: str, target: str) -> None:
@@ -227,14 +242,16 @@ def _exchange(
         there.drop([one], with_data=True)
         here.add(one.name, None, number, storage, one.columns)
         return
-    if one.location is None and needs_copy(folder, target):
+    if one.location is None and needs_copy(folder, target, table, session):
         raise TableChangedError(f"the partition {one.name} was created while the other partitions were copied")
     there.drop([one], with_data=False)
     place, target = _place(target, session) if one.location is None else (one.location, target)
     here.add(one.name, place, one.newest, storage, one.columns)
     if one.location is None:
+        is_renamed = session.catalog.log.find(folder) is None
         _move(folder, target, table, session)
-        moved.append((folder, target))
+        if is_renamed:
+            moved.append((folder, target))
 
 
 def _make_folder(folder: str) -> None:
@@ -262,9 +279,11 @@ class PartitionCopy:
     staging: str
     session: EngineSession
     placed: Placed | None = None
+    plain: PlainWrite | None = None
 
-    def place(self, known: HivePartition) -> int:
-        """Place the copy in the new folder and return its generation, which the catalog has to commit.
+    def place(self, known: HivePartition) -> int | None:
+        """Place the copy in the new folder and return its generation, which the catalog has to commit, or None for
+        plain files.
 
         Call it inside a transaction in which the partition is `known`. Raise TableChangedError if the partition has
         changed since it was copied, BindError 42710 if the folder has other files.
@@ -277,15 +296,31 @@ class PartitionCopy:
             if folder.exists() and any(files for _, files in folder.visible()):
                 place = uri.redacted(self.target)
                 raise BindError(f'folder "{place}" of the new partition exists and is not empty', sqlstate=_EXISTS)
+            catalog.log_new_partition(self.table, self.target)
+            folder = folder_at(self.target, self.session)
         catalog.unfinished.note_partitions(self.table.table_id, [self.target])
+        if is_plain(self.table, folder):
+            self.plain = plain_write(self.staging, self.target, False, self.session)
+            self.plain.place()
+            return None
         self.placed = folder.place_after(self.staging, None, overwrite=True)
         folder.sync()
         return self.placed.number
 
+    def take_back(self) -> None:
+        if self.plain is not None:
+            self.plain.take_back()
+        if self.placed is not None:
+            folder_at(self.target, self.session).take_back(self.placed)
 
-def needs_copy(folder: str, target: str) -> bool:
-    """True if a rename cannot move the folder, because one of the two is remote."""
-    return uri.is_remote(folder) or uri.is_remote(target)
+
+def needs_copy(folder: str, target: str, table: Table, session: EngineSession) -> bool:
+    """True if neither a row of the log nor a rename can move the folder to `target`, in the folder of `table`."""
+    log = session.catalog.log
+    is_logged = log.find(folder) is not None
+    if is_logged and log.find(table.location or "") is not None:
+        return False
+    return is_logged or uri.is_remote(folder) or uri.is_remote(target)
 
 
 @contextmanager
@@ -299,15 +334,14 @@ def partition_copies(
     copies: dict[str, PartitionCopy] = {}
     try:
         for one, target in moved:
-            if needs_copy(one.folder(source), target):
+            if needs_copy(one.folder(source), target, table, session):
                 copies[one.name] = _staged(one, source, table, target, session)
         yield copies
     except BaseException:
         # This also runs after a cancellation.
         with Cancellation().active():
             for copy in copies.values():
-                if copy.placed is not None:
-                    folder_at(copy.target, session).take_back(copy.placed)
+                copy.take_back()
         raise
     finally:
         with Cancellation().active():
@@ -316,9 +350,8 @@ def partition_copies(
 
 
 def _staged(one: HivePartition, source: Table, table: Table, target: str, session: EngineSession) -> PartitionCopy:
-    for other in (source, table):
-        if other.is_plain:
-            check_local(target if uri.is_remote(target) else one.folder(source))
+    if session.catalog.is_shared:
+        check_local(target if uri.is_remote(target) else one.folder(source))
     with session.catalog.readers.reading(source.location or ""):
         files = partition_files(source, [one], session.catalog)
         copy = PartitionCopy(one, table, target, new_staging(table.location or "", session), session)

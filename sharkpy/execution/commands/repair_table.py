@@ -13,6 +13,7 @@ from sharkpy.base.errors import NotAllowedError
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, partition_name, unescape
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import PathGate
+from sharkpy.catalog.table_folders import holds_rows
 from sharkpy.catalog.table_store import PartitionChanges
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.writes.table_files import load_new_blocks
@@ -20,6 +21,8 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import RepairTable
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import is_hidden_name
+from sharkpy.sources.folders.manifests import FILES
+from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lenient_conversion import single_value
 from sharkpy.sources.named_files import Access
 from sharkpy.sources.parallel_requests import parallel_map
@@ -56,11 +59,11 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, cata
         there.add(folder)
         if values is None or not (_is_text(folder) and _fits(table, values)):
             bad.append(folder)
-        elif folder not in known and catalog.log.owner(folder) is None:
+        elif folder not in known and catalog.log.owner(folder) is None and not _is_left(folder):
             named.setdefault(partition_name(table.partition_columns, values), []).append(folder)
     found = [(name, folder) for name, (folder, *others) in named.items() if not others and name not in changes.known]
     absent = [one for one in changes.known.values() if one.folder(table) not in there]
-    are_there = parallel_map(lambda one: _exists(one.folder(table), access), absent)
+    are_there = parallel_map(lambda one: _exists(one.folder(table), catalog), absent)
     gone = [one for one, is_there in zip(absent, are_there, strict=True) if not is_there]
     if found:
         yield "Partitions not in metastore:\t" + "\t".join(f"{table.name}:{name}" for name, _ in found)
@@ -98,9 +101,18 @@ def _shown(folder: str) -> str:
     return folder.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _exists(folder: str, access: Access) -> bool:
-    """True if the folder exists; a remote one exists if it holds a file."""
-    return has_files(folder, access(folder)) if uri.is_remote(folder) else Path(folder).is_dir()
+def _exists(folder: str, catalog: Catalog) -> bool:
+    """True if a folder of a Hive partition exists. A remote one exists if it holds a file, a logged one if its first
+    file exists.
+    """
+    files = table_folder(folder, catalog).files() if catalog.log.find(folder) is not None else ()
+    place = files[0].path if files else folder
+    return has_files(place, catalog.access_id(place)) if uri.is_remote(place) else Path(place).exists()
+
+
+def _is_left(folder: str) -> bool:
+    """True if a local folder has only files of writes, which belong to other Hive partitions by now."""
+    return not uri.is_remote(folder) and Path(folder, FILES).exists() and not holds_rows(folder)
 
 
 def _fits(table: Table, values: Values) -> bool:

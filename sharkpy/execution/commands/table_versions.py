@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
@@ -30,7 +29,6 @@ from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.plan.commands import DescribeHistory, RestoreTable, UndropDatabase, UndropTable, VacuumTable
-from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.values.types import BIGINT, STRING, TIMESTAMP, Field, Schema
 
 _HISTORY = Schema(
@@ -166,20 +164,13 @@ def vacuum_table(command: VacuumTable, session: EngineSession) -> CommandResult:
         retention = Retention(command.seconds, retention.versions)
     oldest = catalog.history.oldest_retained(table.table_id, retention)
     rows = [
-        (f"{folder}/{name}", _size(f"{folder}/{name}"))
+        (one.path, one.size_bytes)
         for folder in catalog.log.folders_to_sweep(table.table_id, oldest)
-        for name in sorted(table_folder(folder, catalog).hidden(oldest))
+        for one in catalog.log.unneeded(folder, oldest)
     ]
     if not command.is_dry:
         session.table_cache.hidden.sweep(table, oldest)
     return CommandResult(_VACUUMED, table_of(_VACUUMED, rows))
-
-
-def _size(path: str) -> int | None:
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return None
 
 
 def undrop_table(command: UndropTable, session: EngineSession) -> CommandResult:

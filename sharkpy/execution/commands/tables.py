@@ -7,6 +7,7 @@ change.
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ from sharkpy.execution.commands.storage import (
 from sharkpy.execution.commands.writes.staged_write import folder_at
 from sharkpy.execution.commands.writes.table_files import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.adopted_folders import make_plain
 from sharkpy.plan.commands import (
     AlterPartition,
     AlterTable,
@@ -52,7 +54,7 @@ from sharkpy.sources.file_errors import io_error
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog
-    from sharkpy.execution.tables.table_cache import TableCache
+from sharkpy.execution.tables.table_cache import TableCache
 
 COMMENT = "comment"
 
@@ -115,15 +117,17 @@ def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
 def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
     """Rename a table.
 
-    A managed table's folder is renamed too if it is at the default location and local; remote storage has no renames.
+    A managed table's folder is renamed too if it is at the default location, local, and listed. Logged files stay in
+    their places, and remote storage has no renames.
     """
     table, catalog = command.table, session.catalog
     renamed = dataclasses.replace(table, database=command.database, name=command.name)
-    is_moved = table.kind is TableKind.MANAGED and not uri.is_remote(table.location or "")
-    if not is_moved or table.location != catalog.managed_location(table.database, table.name):
+    location = table.location or ""
+    is_default = table.kind is TableKind.MANAGED and location == catalog.managed_location(table.database, table.name)
+    if not is_default or uri.is_remote(location) or catalog.log.find(location) is not None:
         catalog.alter_table(renamed, was=table)
         return NOTHING
-    source = local_path(table.location or "")
+    source = local_path(location)
     target = path_or_uri(catalog.managed_location(command.database, command.name))
     if uri.is_remote(target):
         # The new database is remote, so the files stay.
@@ -131,14 +135,12 @@ def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
         return NOTHING
     for folder in (source, target):
         session.restrictions.gate.check_folder(folder)
-    if catalog.log.owner(target) is not None:
-        target = f"{target}-{table.table_id[:8]}"
     moved = dataclasses.replace(renamed, location=target)
-    catalog.alter_table(moved, was=table, publish=lambda: _move_folder(source, target, session))
+    catalog.alter_table(moved, was=table, publish=lambda: _move_folder(source, target))
     return NOTHING
 
 
-def _move_folder(source: str, target: str, session: EngineSession) -> None:
+def _move_folder(source: str, target: str) -> None:
     """Move a folder by one rename: the data is either at the old or the new place."""
     try:
         Path(target).parent.mkdir(parents=True, exist_ok=True)
@@ -148,7 +150,6 @@ def _move_folder(source: str, target: str, session: EngineSession) -> None:
             Path(source).rename(target)
     except OSError as error:
         raise io_error(error, target) from None
-    session.catalog.log.move(source, target)
 
 
 def _kind(table: Table, external: str, session: EngineSession) -> TableKind:
@@ -201,7 +202,12 @@ def set_table_properties(command: SetTableProperties, session: EngineSession) ->
     check_new_columns(altered)
     if old.location is None and not old.is_view and altered.cache_mode is not old.cache_mode:
         raise UnsupportedError(f'"{old.name}" is in memory only: its shark.cache cannot be changed')
-    session.catalog.alter_table(altered, was=old)
+    becomes_plain = kind is TableKind.EXTERNAL and session.catalog.log.find(old.location or "") is not None
+    publish = partial(make_plain, old, session.catalog) if becomes_plain else None
+    with session.catalog.readers.reading(old.location or ""):
+        session.catalog.alter_table(altered, was=old, publish=publish)
+    if becomes_plain:
+        session.catalog.collect_garbage()
     session.table_cache.properties_changed(old, altered)
     state = session.catalog.state_table(altered)
     if state is not None and state.cache_mode is not altered.cache_mode:

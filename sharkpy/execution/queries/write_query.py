@@ -42,7 +42,6 @@ from sharkpy.plan.logical import Aggregate, Distribute, Join, JoinKind, LogicalP
 from sharkpy.plan.subqueries import QueryTable, RecursiveTable
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.new_files import COUNTS
 from sharkpy.values.types import BOOLEAN, Schema
 
 
@@ -71,9 +70,7 @@ def stage_files(
 ) -> Sequence[tuple[str, int, int]]:
     """`write_files` into the staging folder of a write, whose end forgets the numbers of rows that this notes."""
     files = write_files(session, plan, sink, snapshot)
-    if not uri.is_remote(sink.directory):
-        for path, num_rows, _ in files:
-            COUNTS.note(path, num_rows)
+    STAGED.note_counts(sink.directory, {path: num_rows for path, num_rows, _ in files})
     return files
 
 

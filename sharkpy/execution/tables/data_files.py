@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -94,8 +94,17 @@ def partition_files(
         names = {one.name for one in partitions}
         return tuple(file for file in table.named.files if file.partition in names)
     chosen = tuple(partitions)
-    listed = {} if catalog is None else remote_partition_files(table, chosen, catalog.access_id)
+    listed = {} if catalog is None else _listed_together(table, chosen, catalog)
     return tuple(file for one in chosen for file in _partition_files(table, one, listed.get(one.name), catalog))
+
+
+def _listed_together(
+    table: Table, partitions: Sequence[HivePartition], catalog: ReadableCatalog
+) -> Mapping[str, list[DataFile]]:
+    """Return the data files of the Hive partitions in remote folders that no log names, by name."""
+    if uri.is_remote(table.location or "") and catalog.log.owner(table.location or "") is not None:
+        partitions = [one for one in partitions if catalog.log.find(one.folder(table)) is None]
+    return remote_partition_files(table, partitions, catalog.access_id)
 
 
 def files_by_partition(

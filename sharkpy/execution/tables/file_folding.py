@@ -209,12 +209,14 @@ class FileFolding:
         return [pair for pair in generations if kept is None or pair[0].last <= kept]
 
     def _place_of(self, table: Table, partition: str) -> tuple[str | None, int | None]:
-        """Return a table's or Hive partition's folder, if it exists, and the last committed generation."""
+        """Return a table's or Hive partition's folder, if a log names its files, and the last committed generation."""
+        catalog = self._versions.parts.catalog
         if not table.is_partitioned:
-            return _place(table.location or ""), self._versions.parts.catalog.newest_generation(table)
-        known = {one.name: one for one in self._versions.parts.catalog.partitions(table)}
-        one = known.get(partition)
-        return (None, None) if one is None or one.newest is None else (_place(one.folder(table)), one.newest)
+            folder, newest = table.location or "", catalog.newest_generation(table)
+        else:
+            one = next((one for one in catalog.partitions(table) if one.name == partition), None)
+            folder, newest = ("", None) if one is None else (one.folder(table), one.newest)
+        return (None, None) if catalog.log.find(folder) is None else (_place(folder), newest)
 
     def _place(self, entry: CacheEntry, block: BlockHandle, origins: Origins, run: FoldedRun, staging: str) -> bool:
         """Place the staged file and set the block's new origins.
@@ -257,7 +259,7 @@ class FileFolding:
 
 def may_fold(table: Table) -> bool:
     """False if files are never folded, or only in another way, as for a continuous query's state."""
-    is_own = table.kind is TableKind.MANAGED and not table.is_plain and table.location is not None
+    is_own = table.kind is TableKind.MANAGED and table.location is not None
     return is_own and not table.is_state and table.buckets is None and is_foldable(table.storage)
 
 

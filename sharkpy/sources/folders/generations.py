@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from sharkpy.base import uri
@@ -54,18 +54,22 @@ def _generation(name: str) -> Generation:
 class Placed:
     """Generation that a write has put in place, by the location of its folder and its name there.
 
-    `mark` tells it from what another process may have put there under the same name since. `place`: local folder of its
-    files, if that is not `name`.
+    `mark` tells it from what another process may have put there under the same name since. In a logged folder, `place`
+    is the local folder of its files, empty if they are elsewhere, and `paths` has the files.
     """
 
     location: str
     name: str
     mark: str
     place: str = ""
+    paths: frozenset[str] = frozenset()
 
     @property
     def number(self) -> int:
         return Generation.of(self.name).last
+
+    def named(self, name: str) -> Placed:
+        return replace(self, name=name)
 
 
 def visible_of(names: Sequence[str], newest: int | None) -> list[Generation]:

@@ -13,8 +13,8 @@ from sharkpy.sources.layout import DataFile
 
 
 @dataclass(frozen=True, slots=True)
-class StagingFolder:
-    """Local folder at an absolute path, and the staging folders in it."""
+class LocalFolder:
+    """`TableFolder` whose files are listed. The mark of a generation is the inode of its folder: a rename keeps it."""
 
     path: str
 
@@ -32,11 +32,6 @@ class StagingFolder:
 
     def remove_empty(self) -> None:
         staged_files.remove_empty(self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class LocalFolder(StagingFolder):
-    """`TableFolder` whose files are listed. The mark of a generation is the inode of its folder: a rename keeps it."""
 
     def files(self, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
         return layout.list_data_files(self.path, newest)
@@ -96,7 +91,7 @@ class LocalFolder(StagingFolder):
         return layout.files_below(str(Path(self.path, placed.name)))
 
     def take_back(self, placed: Placed) -> None:
-        staged_files.take_back(placed.place or str(Path(self.path, placed.name)), int(placed.mark))
+        staged_files.take_back(str(Path(self.path, placed.name)), int(placed.mark))
 
     def hidden(self, newest: int | None = None) -> frozenset[str]:
         return layout.hidden_names(self.path, newest)

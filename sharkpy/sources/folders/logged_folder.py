@@ -1,40 +1,103 @@
-"""Folder of a managed table in the local file system whose files the catalog's log names."""
+"""Folder of a managed table whose files the catalog's log names, on a local disk or in storage."""
 
 from __future__ import annotations
 
 import itertools
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.catalog.file_log import LoggedFile
+from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.sources import layout, staged_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Generation, Placed, fold_name
-from sharkpy.sources.folders.local_folder import StagingFolder, inode_mark
-from sharkpy.sources.folders.manifests import FILES
+from sharkpy.sources.folders.local_folder import inode_mark
+from sharkpy.sources.folders.manifests import FILES, new_write, root_of, write_of
+from sharkpy.sources.folders.remote_folder import SKEW_NS, make_remote_staging, staged_objects
+from sharkpy.sources.folders.remote_removal import Removal
+from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.new_files import COUNTS
 
 if TYPE_CHECKING:
     from sharkpy.catalog.file_log import FileLog
+    from sharkpy.sources.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedFolder(StagingFolder):
+class LoggedFolder(ABC):
     """`TableFolder` whose files are logged. A generation is a commit: its number is the commit's.
 
     1. A write stages its files in `_files/<id of the write>`, and they stay there. The catalog's commit makes them
-       count. Files that were staged for another folder, as for a table with Hive partitions, move into this one first.
-       Files of an earlier format have other places (`sharkpy.catalog.listed_folders`).
-    2. The mark of a generation is the inode of the folder of its files.
+       count. Files of an earlier format have other places (`sharkpy.catalog.listed_folders`).
+    2. A version that is restored or cloned names the same files again (`second_names`).
     """
 
+    path: str
     log: FileLog
     folder_id: int
+
+    @abstractmethod
+    def exists(self) -> bool: ...
+
+    @abstractmethod
+    def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str: ...
+
+    @abstractmethod
+    def staged_subfolder(self, staging: str, name: str) -> str: ...
+
+    @abstractmethod
+    def sync_staged(self, staging: str) -> None: ...
+
+    @abstractmethod
+    def discard_staging(self, staging: str) -> None:
+        """See `TableFolder`. Files that count stay."""
+
+    @abstractmethod
+    def sync(self) -> None: ...
+
+    @abstractmethod
+    def take_back(self, placed: Placed) -> None:
+        """Remove the files of a write whose transaction has failed or will fail."""
+
+    @abstractmethod
+    def remove_beyond(self, newest: int) -> None: ...
+
+    @abstractmethod
+    def remove_first(self) -> None: ...
+
+    @abstractmethod
+    def remove_empty(self) -> None: ...
+
+    @abstractmethod
+    def remove_if_empty(self) -> bool: ...
+
+    @abstractmethod
+    def _files_below(self, staging: str) -> list[DataFile]: ...
+
+    @abstractmethod
+    def _data_file(self, file: LoggedFile) -> DataFile: ...
+
+    @abstractmethod
+    def _taken(self, staging: str) -> str:
+        """Return the place of staged files, which may have to move into this folder."""
+
+    @abstractmethod
+    def _mark(self, place: str) -> str: ...
+
+    @abstractmethod
+    def _remove(self, paths: Sequence[str]) -> Collection[str]:
+        """Remove files. Return those that are gone: streams may still need others."""
+
+    @abstractmethod
+    def _remove_empty(self, paths: Collection[str]) -> None:
+        """Remove the folders of removed files that are empty now."""
 
     def files(self, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
         return self._data_files(self.log.files(self.folder_id, None if newest is None else newest()))
@@ -59,24 +122,14 @@ class LoggedFolder(StagingFolder):
         return self.log.newest(self.folder_id)
 
     def new_staging(self, name: str = "") -> str:
-        return f"{self.path}/{FILES}/{name}{'-' if name else ''}{uuid4().hex}"
+        return uri.join(self.path, FILES, f"{name}{'-' if name else ''}{uuid4().hex}")
 
-    def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:
-        try:
-            if in_new_folder:
-                Path(self.path).mkdir(parents=True, exist_ok=True)
-            Path(staging).parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise io_error(error, self.path) from None
-        return staged_files.make_staging(staging)
-
-    def discard_staging(self, staging: str) -> None:
-        """See `TableFolder`. Files that count stay."""
-        if not self._has_files(Path(staging).name):
-            staged_files.discard_staging(staging)
+    def staged_files(self, staging: str) -> list[DataFile]:
+        found = STAGED.reported(staging)
+        return self._files_below(staging) if found is None else found
 
     def place(self, staging: str, overwrite: bool) -> Placed | None:
-        if not overwrite and not layout.files_below(staging):
+        if not overwrite and not self.staged_files(staging):
             return None
         placed = self.place_after(staging, None, overwrite)
         try:
@@ -91,12 +144,12 @@ class LoggedFolder(StagingFolder):
         return self.place(staging, overwrite)
 
     def place_after(self, staging: str, newest: int | None, overwrite: bool) -> Placed:  # noqa: ARG002  the log knows
-        place = self._taken(staging)
+        placed, files = self._put(staging)
         try:
-            number = self.log.commit(self.folder_id, self._logged(place, staging), overwrite=overwrite)
-            return self._placed(place, f"{'base' if overwrite else 'delta'}_{number:07d}")
+            number = self.log.commit(self.folder_id, files, overwrite=overwrite)
+            return placed.named(f"{'base' if overwrite else 'delta'}_{number:07d}")
         except BaseException:
-            staged_files.discard_staging(place)
+            self.take_back(placed)
             raise
 
     def place_fold(
@@ -106,30 +159,19 @@ class LoggedFolder(StagingFolder):
         now = [(one, files) for one, files in self.visible(newest) if first <= one.first <= last]
         if now != [(one, list(files)) for one, files in folded]:
             return None
-        place = self._taken(staging)
+        placed, files = self._put(staging)
         self.sync()
-        self.log.fold(self.folder_id, first, last, self._logged(place, staging))
-        return self._placed(place, _generation(first, last).name)
+        self.log.fold(self.folder_id, first, last, files)
+        return placed.named(_generation(first, last).name)
 
     def second_names(self, newest: int | None, staging: str) -> None:
-        files = self.log.files(self.folder_id, newest)
-        links = staged_files.link_files([f"{self.path}/{one.path}" for one in files], staging)
-        for one, link in zip(files, links, strict=True):
-            if one.num_rows is not None:
-                COUNTS.note(link, one.num_rows)
-
-    def sync(self) -> None:
-        with suppress(FileNotFoundError):
-            staged_files.sync_folders([str(self._home)])
+        found = self.log.files(self.folder_id, newest)
+        counts = {one.path: one.num_rows for one in found if one.num_rows is not None}
+        STAGED.report(staging, self._data_files(found), counts)
 
     def files_of(self, placed: Placed) -> list[DataFile]:
-        start = f"{FILES}/{Path(placed.place).name}/"
         found = self.log.files_of(self.folder_id, placed.number)
-        return self._data_files(one for one in found if one.path.startswith(start))
-
-    def take_back(self, placed: Placed) -> None:
-        """Remove the files of a write whose transaction has failed or will fail."""
-        staged_files.take_back(placed.place, int(placed.mark))
+        return self._data_files(one for one in found if one.path in placed.paths)
 
     def hidden(self, newest: int | None = None) -> frozenset[str]:
         return frozenset(self.log.removed(self.folder_id, newest))
@@ -141,27 +183,79 @@ class LoggedFolder(StagingFolder):
         keep_seconds: float = 0,  # noqa: ARG002  all readers are known
     ) -> None:
         removed = self.log.removed(self.folder_id, newest)
-        gone = removed if among is None else removed.intersection(among)
-        if not gone:
-            return
-        # After a kill, the log still tells which files remain.
-        for path in gone:
-            self._owned(path).unlink(missing_ok=True)
-        self.log.forget_removed(self.folder_id, gone)
-        for write in {path.split("/")[1] for path in gone if _is_of_write(path)}:
-            if not self._has_files(write):
-                staged_files.discard_staging(str(self._home / write))
-        for name in {path.split("/")[0] for path in gone if not _is_of_write(path)}:
-            staged_files.remove_empty(f"{self.path}/{name}")
+        if gone := sorted(removed if among is None else removed.intersection(among)):
+            # After a kill, the log still tells which files remain.
+            removed_now = self._remove(self.log.release(self.folder_id, gone, newest))
+            self.log.forget_removed(self.folder_id, removed_now)
+            self._remove_empty(removed_now)
+
+    def remove_abandoned(self) -> None:  # noqa: B027  nothing to override
+        """Nothing to do: the files that dead processes have staged are found by their notes."""
+
+    def _put(self, staging: str) -> tuple[Placed, list[LoggedFile]]:
+        """Return a write with its files, before they count."""
+        found, place = STAGED.reported(staging), ""
+        counts = STAGED.counts(staging)
+        if found is None:
+            place = self._taken(staging)
+            found = self._files_below(place)
+        files = []
+        for one in found:
+            staged = f"{staging}{one.path[len(place) :]}" if place else one.path
+            files.append(LoggedFile(one.path, one.size_bytes, one.modified_ns, counts.get(staged), one.tag))
+        paths = frozenset(one.path for one in files)
+        return Placed(self.path, "", self._mark(place) if place else "", place, paths), files
+
+    def _data_files(self, files: Iterable[LoggedFile]) -> list[DataFile]:
+        return [self._data_file(one) for one in files]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedFiles(LoggedFolder):
+    """Logged folder in the local file system.
+
+    Files that were staged for another folder, as for a table with Hive partitions, move into this one before they
+    count. The mark of a generation is the inode of the folder of its files.
+    """
+
+    def exists(self) -> bool:
+        return Path(self.path).is_dir()
+
+    def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:
+        try:
+            if in_new_folder:
+                Path(self.path).mkdir(parents=True, exist_ok=True)
+            Path(staging).parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise io_error(error, self.path) from None
+        return staged_files.make_staging(staging)
+
+    def staged_subfolder(self, staging: str, name: str) -> str:
+        return staged_files.staged_subfolder(staging, name)
+
+    def sync_staged(self, staging: str) -> None:
+        staged_files.sync_staged(staging)
+
+    def discard_staging(self, staging: str) -> None:
+        if not self.log.has_files(staging):
+            staged_files.discard_staging(staging)
+
+    def sync(self) -> None:
+        if self._home.is_dir():
+            staged_files.sync_folders([str(self._home)])
+
+    def take_back(self, placed: Placed) -> None:
+        if placed.place:
+            staged_files.take_back(placed.place, int(placed.mark))
 
     def remove_beyond(self, newest: int) -> None:  # noqa: ARG002  the log has no such commits
         for name in layout.names_if_any(str(self._home)):
             self.discard_staging(str(self._home / name))
 
-    def remove_abandoned(self) -> None:
-        """Nothing to do: the files that dead processes have staged are found by their notes."""
-
     def remove_first(self) -> None:
+        staged_files.remove_empty(self.path)
+
+    def remove_empty(self) -> None:
         staged_files.remove_empty(self.path)
 
     def remove_if_empty(self) -> bool:
@@ -172,17 +266,13 @@ class LoggedFolder(StagingFolder):
     def _home(self) -> Path:
         return Path(self.path, FILES)
 
-    def _has_files(self, write: str) -> bool:
-        return self.log.has_files(self.folder_id, f"{FILES}/{write}")
+    def _files_below(self, staging: str) -> list[DataFile]:
+        return layout.files_below(staging)
 
-    def _owned(self, path: str) -> Path:
-        """Place of a file, or of a link to a folder on its way: files in other folders are not the table's own."""
-        place = Path(self.path, path)
-        above = [] if _is_of_write(path) else place.parents[: path.count("/")]
-        return next((folder for folder in reversed(above) if folder.is_symlink()), place)
+    def _data_file(self, file: LoggedFile) -> DataFile:
+        return DataFile(file.path, file.size_bytes, file.modified_ns)
 
     def _taken(self, staging: str) -> str:
-        """Move staged files into this folder if they are elsewhere. Return the folder that they are in now."""
         staged, target = Path(staging), self._home / uuid4().hex
         if staged.parent == self._home:
             return staging
@@ -193,28 +283,110 @@ class LoggedFolder(StagingFolder):
             raise io_error(error, self.path) from None
         return str(target)
 
-    def _placed(self, place: str, name: str) -> Placed:
-        return Placed(self.path, name, inode_mark(place), place)
+    def _mark(self, place: str) -> str:
+        return inode_mark(place)
 
-    def _logged(self, place: str, staging: str) -> list[LoggedFile]:
-        """Return the files in `place`, which were staged in `staging`."""
-        start = len(self.path) + 1
-        counts = [(one, COUNTS.of(f"{staging}{one.path[len(place) :]}")) for one in layout.files_below(place)]
-        return [LoggedFile(one.path[start:], one.size_bytes, one.modified_ns, count) for one, count in counts]
+    def _remove(self, paths: Sequence[str]) -> Collection[str]:
+        for path in paths:
+            self._owned(path).unlink(missing_ok=True)
+        return paths
 
-    def _data_files(self, files: Iterable[LoggedFile]) -> list[DataFile]:
-        return [DataFile(f"{self.path}/{one.path}", one.size_bytes, one.modified_ns) for one in files]
+    def _remove_empty(self, paths: Collection[str]) -> None:
+        for write in {root_of(path) for path in paths if write_of(path)}:
+            if not self.log.has_files(write):
+                staged_files.discard_staging(write)
+        for folder in {uri.parent(path) for path in paths if not write_of(path)}:
+            staged_files.remove_empty_above(folder, self.path)
+
+    def _owned(self, path: str) -> Path:
+        """Place of a file, or of a link to a folder on its way: files in other folders are not the table's own."""
+        below = None if write_of(path) else uri.below(path, self.path)
+        above = [] if below is None else Path(path).parents[: below.count("/")]
+        return next((folder for folder in reversed(above) if folder.is_symlink()), Path(path))
 
 
-def _is_of_write(path: str) -> bool:
-    """False for files that the folder had when its log began."""
-    return path.startswith(f"{FILES}/")
+@dataclass(frozen=True, slots=True)
+class LoggedObjects(LoggedFolder):
+    """Logged folder at a URI, in a store that is reached by an access.
+
+    Tasks put files there under their final names, so nothing has to be made first. The files that tasks report to
+    `STAGED` are staged; if none were reported, all files there are.
+    """
+
+    store: Store
+    access_id: str
+
+    def exists(self) -> bool:
+        return next(iter(self.store.list(self.path)), None) is not None or self.store.has_folder(self.path)
+
+    def new_staging(self, name: str = "") -> str:  # noqa: ARG002  no process waits there
+        return new_write(self.path)
+
+    def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:  # noqa: ARG002  nothing is made
+        return make_remote_staging(staging, self.store)
+
+    def staged_subfolder(self, staging: str, name: str) -> str:
+        return uri.join(staging, name)
+
+    def sync_staged(self, staging: str) -> None:
+        pass
+
+    def discard_staging(self, staging: str) -> None:
+        with Cancellation().active():
+            if not STAGED.knows(staging):
+                self.store.remove_uploads(staging, time.time_ns() + SKEW_NS)
+            kept = self.log.named(staging)
+            self._removal.remove_files(one.path for one in checked(self.store.list(staging)) if one.path not in kept)
+            # Only after success: if a request fails, the next try has to know the write.
+            STAGED.end(staging)
+
+    def sync(self) -> None:
+        pass
+
+    def take_back(self, placed: Placed) -> None:
+        """Nothing to do: `discard_staging` removes what does not count."""
+
+    def remove_beyond(self, newest: int) -> None:
+        """Nothing to do: the log has no such commits."""
+
+    def remove_first(self) -> None:
+        self._removal.remove_empty()
+
+    def remove_empty(self) -> None:
+        self._removal.remove_empty()
+
+    def remove_if_empty(self) -> bool:
+        return self._removal.remove_if_empty()
+
+    @property
+    def _removal(self) -> Removal:
+        return Removal(self.path, self.store, self.access_id)
+
+    def _files_below(self, staging: str) -> list[DataFile]:
+        return staged_objects(staging, self.store, self.access_id)
+
+    def _data_file(self, file: LoggedFile) -> DataFile:
+        return DataFile(file.path, file.size_bytes, file.modified_ns, tag=file.tag, access=self.access_id)
+
+    def _taken(self, staging: str) -> str:
+        return staging
+
+    def _mark(self, place: str) -> str:
+        return write_of(place)
+
+    def _remove(self, paths: Sequence[str]) -> Collection[str]:
+        gone = sorted(set(paths) - WANTED.among(paths))
+        self._removal.remove_files(gone)
+        return gone
+
+    def _remove_empty(self, paths: Collection[str]) -> None:
+        """Nothing to do: the removal of files removes their folders."""
 
 
 def files_in(path: str, log: FileLog) -> list[DataFile]:
     """Data files of a local folder, which may be logged."""
     folder_id = log.find(path)
-    return layout.list_data_files(path) if folder_id is None else LoggedFolder(path, log, folder_id).files()
+    return layout.list_data_files(path) if folder_id is None else LoggedFiles(path, log, folder_id).files()
 
 
 def _generation(first: int, last: int) -> Generation:

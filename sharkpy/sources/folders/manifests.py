@@ -28,6 +28,8 @@ GENERATIONS = "_generations"
 """Name of the folder of manifests in a table's folder."""
 FILES = "_files"
 """Name of the folder of the files that writes have put in a table's folder."""
+STAGING_PREFIX = ".staging-"
+"""Start of the name of a local folder that holds the files of a write into a listed folder."""
 _VERSION = 1
 _UP = ".."
 
@@ -58,8 +60,10 @@ def write_of(path: str) -> str:
 
 def root_of(staging: str) -> str:
     """Folder of everything that a write has staged; `staging` is that folder or a part of it."""
-    head, _, tail = staging.rpartition(f"/{FILES}/")
-    return uri.join(head, FILES, tail.partition("/")[0])
+    head, found, tail = staging.rpartition(f"/{FILES}/")
+    if not found:
+        head, found, tail = staging.rpartition(f"/{STAGING_PREFIX}")
+    return f"{head}{found}{tail.partition('/')[0]}"
 
 
 def home_of_staging(staging: str) -> str:

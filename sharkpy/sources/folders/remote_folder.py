@@ -31,7 +31,7 @@ from sharkpy.sources.storage.store import Store
 
 _TRIES = 10
 """Most tries to read the manifests of a listing, if some are removed meanwhile."""
-_SKEW_NS = 86_400_000_000_000
+SKEW_NS = 86_400_000_000_000
 """Most that the clock of a store may be ahead of this machine's, in nanoseconds."""
 _FEW = 4
 """Most manifests that are requested by name instead of listed."""
@@ -101,21 +101,17 @@ class RemoteFolder:
 
     def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:  # noqa: ARG002  nothing is made
         """Register a new write; UnsupportedError if tables cannot be written in this store."""
-        traits, place = self.store.traits, uri.redacted(self.location)
-        if not (traits.writes and traits.lists):
-            raise UnsupportedError(f'"{place}" cannot be written: its server is read-only')
-        if not traits.puts_new:
-            message = f'writing to "{place}", whose storage has no conditional writes'
+        if self.store.traits.writes and not self.store.traits.puts_new:
+            message = f'writing to "{uri.redacted(self.location)}", whose storage has no conditional writes'
             raise UnsupportedError(message, hint="two writers could take the same name for their rows")
-        STAGED.begin(staging)
-        return staging
+        return make_remote_staging(staging, self.store)
 
     def staged_subfolder(self, staging: str, name: str) -> str:
         return uri.join(staging, name)
 
     def staged_files(self, staging: str) -> list[DataFile]:
         found = STAGED.reported(staging)
-        return self._staged_files(staging) if found is None else found
+        return staged_objects(staging, self.store, self.access_id) if found is None else found
 
     def sync_staged(self, staging: str) -> None:
         pass
@@ -131,7 +127,7 @@ class RemoteFolder:
             if write is None:
                 # The other process may have put its manifest before it ended.
                 kept: Collection[str] = self._named_of(staging).union(named)
-                self.store.remove_uploads(staging, time.time_ns() + _SKEW_NS)
+                self.store.remove_uploads(staging, time.time_ns() + SKEW_NS)
             elif write.is_uncertain:
                 return
             else:
@@ -278,10 +274,6 @@ class RemoteFolder:
             return []
         raise SourceError(f'file or folder "{uri.redacted(self.location)}" does not exist', sqlstate="58P01")
 
-    def _staged_files(self, staging: str) -> list[DataFile]:
-        found = (data_file(facts, staging, self.access_id) for facts in checked(self.store.list(staging)))
-        return sorted((one for one in found if one is not None), key=lambda one: parts_below(one, staging))
-
     def _place_next(self, staging: str, files: Sequence[DataFile], overwrite: bool) -> Placed:
         """Place files as the next generation. If another writer takes its number first, try the one after that."""
         while True:
@@ -316,7 +308,7 @@ class RemoteFolder:
     def _named_of(self, staging: str) -> set[str]:
         """Locations of a write's files that manifests name, in the folders for which they were staged."""
         home = home_of_staging(staging)
-        parts = {tuple(parts_below(file, staging)[:-1]) for file in self._staged_files(staging)}
+        parts = {tuple(parts_below(file, staging)[:-1]) for file in staged_objects(staging, self.store, self.access_id)}
         names = {one[:length] for one in parts for length in range(len(one) + 1)}
         named = parallel_map(lambda one: self._named_in(uri.join(home, *one)), sorted(names))
         return set().union(*named)
@@ -328,6 +320,20 @@ class RemoteFolder:
 
     def _manifests(self, folder: str) -> RemoteListing:
         return RemoteListing.of(self.store.list(uri.join(folder, GENERATIONS)), folder, self.access_id)
+
+
+def make_remote_staging(staging: str, store: Store) -> str:
+    """Register a new write at a URI. UnsupportedError if the store cannot write."""
+    if not (store.traits.writes and store.traits.lists):
+        raise UnsupportedError(f'"{uri.redacted(home_of_staging(staging))}" cannot be written: its server is read-only')
+    STAGED.begin(staging)
+    return staging
+
+
+def staged_objects(staging: str, store: Store, access_id: str) -> list[DataFile]:
+    """Data files below a staging folder at a URI, by path."""
+    found = (data_file(facts, staging, access_id) for facts in checked(store.list(staging)))
+    return sorted((one for one in found if one is not None), key=lambda one: parts_below(one, staging))
 
 
 def _kind(overwrite: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sharkpy.base import uri
@@ -17,9 +17,13 @@ from sharkpy.sources.storage.store import Store, content_of
 
 @dataclass(slots=True)
 class StagedWrite:
-    """A write, with its files by the folder where they were staged; None if no files were reported."""
+    """A write, with its files by the folder where they were staged; None if no files were reported.
+
+    `counts` has the numbers of rows of files, by path.
+    """
 
     staged: dict[str, list[DataFile]] | None = None
+    counts: dict[str, int] = field(default_factory=dict)
     placed: set[str] = field(default_factory=set)
     """Locations of the files that a manifest names."""
     is_uncertain: bool = False
@@ -37,7 +41,7 @@ class StagedWrites:
         with self._lock:
             self._writes.setdefault(root_of(staging), StagedWrite())
 
-    def report(self, staging: str, files: Iterable[DataFile]) -> None:
+    def report(self, staging: str, files: Iterable[DataFile], counts: Mapping[str, int] | None = None) -> None:
         """Add files to the reported ones of `staging`, in this order.
 
         From then on only reported files belong to the write. Files of tasks whose results are discarded are never
@@ -47,6 +51,17 @@ class StagedWrites:
             write = self._writes.setdefault(root_of(staging), StagedWrite())
             write.staged = {} if write.staged is None else write.staged
             write.staged.setdefault(staging, []).extend(files)
+            write.counts.update(counts or {})
+
+    def note_counts(self, staging: str, counts: Mapping[str, int]) -> None:
+        """Note the numbers of rows of files that a write has staged, by path."""
+        with self._lock:
+            self._writes.setdefault(root_of(staging), StagedWrite()).counts.update(counts)
+
+    def counts(self, staging: str) -> Mapping[str, int]:
+        with self._lock:
+            write = self._writes.get(root_of(staging))
+            return {} if write is None else write.counts
 
     def reported(self, staging: str) -> list[DataFile] | None:
         """Files of a folder and of the folders below it; None if the whole write has reported none."""

@@ -16,9 +16,10 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.catalog.path_gate import local_path
+from sharkpy.catalog.trash import Leavings
 from sharkpy.sources.folders.generations import Generation, Placed
 from sharkpy.sources.folders.local_folder import LocalFolder
-from sharkpy.sources.folders.logged_folder import LoggedFolder
+from sharkpy.sources.folders.logged_folder import LoggedFiles, LoggedObjects
 from sharkpy.sources.folders.manifests import FILES, home_of_staging, write_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.remote_removal import Removal
@@ -160,12 +161,15 @@ def table_folder(location: str, catalog: ReadableCatalog | None = None, access: 
     access. Without both, UnsupportedError for remote locations.
     """
     access = access or (None if catalog is None else catalog.access_id)
-    if access is not None and uri.is_remote(location):
-        access_id = access(location)
-        return RemoteFolder(location, store_for_access(location, access_id), access_id)
-    path = local_path(location)
-    folder_id = None if catalog is None else catalog.log.find(path)
-    return LocalFolder(path) if catalog is None or folder_id is None else LoggedFolder(path, catalog.log, folder_id)
+    if access is None or not uri.is_remote(location):
+        path = local_path(location)
+        folder_id = None if catalog is None else catalog.log.find(path)
+        return LocalFolder(path) if catalog is None or folder_id is None else LoggedFiles(path, catalog.log, folder_id)
+    access_id = access(location)
+    store, folder_id = store_for_access(location, access_id), None if catalog is None else catalog.log.find(location)
+    if catalog is None or folder_id is None:
+        return RemoteFolder(location, store, access_id)
+    return LoggedObjects(location, catalog.log, folder_id, store, access_id)
 
 
 def home_of(staging: str) -> str:
@@ -191,17 +195,18 @@ _BATCH = 4000
 """Most file names in memory at once."""
 
 
-def removal_of_data(location: str, access_id: str) -> Callable[[], frozenset[str]]:
+def removal_of_data(location: str, access_id: str, kept: Collection[str] = frozenset()) -> Callable[[], frozenset[str]]:
     """Prepare the removal of the rows in a folder; the function that is returned removes them.
 
-    It removes the files of the writes that have put files there so far, but no files of later writes. It also removes
+    It removes the files of the writes that have put files there so far, but no files of later writes, and none of
+    `kept`. It also removes
     files outside of the folder that the folder's current generations name, as a Hive partition may have them. It
     returns which of the files outside are gone.
     """
     store, home = store_for_access(location, access_id), uri.join(location, FILES)
     writes = frozenset(map(uri.name_of, store.children(home)[1]))
     removal = Removal(location, store, access_id)
-    return partial(_remove_data, removal, home, writes, _named_elsewhere(removal))
+    return partial(_remove_data, removal, home, writes, _named_elsewhere(removal), kept)
 
 
 def _named_elsewhere(removal: Removal) -> frozenset[str]:
@@ -209,30 +214,29 @@ def _named_elsewhere(removal: Removal) -> frozenset[str]:
     return frozenset(path for path in folder.named() if uri.below(path, removal.location) is None)
 
 
-def _remove_data(removal: Removal, home: str, writes: frozenset[str], elsewhere: frozenset[str]) -> frozenset[str]:
+def _remove_data(
+    removal: Removal, home: str, writes: frozenset[str], elsewhere: frozenset[str], kept: Collection[str]
+) -> frozenset[str]:
     gone = elsewhere - WANTED.among(elsewhere)
     removal.remove_files(sorted(gone))
     if writes:
-        _remove_written(removal.store, home, writes)
+        _remove_written(removal.store, home, writes, kept)
     return gone
 
 
-def _remove_written(store: Store, home: str, writes: frozenset[str]) -> None:
+def _remove_written(store: Store, home: str, writes: frozenset[str], kept: Collection[str]) -> None:
     found = (facts.path for facts in checked(store.list(home)) if write_of(facts.path) in writes)
     while paths := list(islice(found, _BATCH)):
-        wanted = WANTED.among(paths)
+        wanted = WANTED.among(paths).union(kept)
         store.delete(path for path in paths if path not in wanted)
 
 
-def remove_dropped(location: str, access_id: str, removed: Collection[str] = ()) -> None:
-    """Remove a folder with everything below it, and the files of its generations wherever they are.
-
-    `removed`: files outside of the folder that are already gone.
-    """
+def remove_dropped(location: str, access_id: str, leavings: Leavings) -> None:
+    """Remove a folder with everything below it, and the files of its generations wherever they are."""
     store = store_for_access(location, access_id)
     removal = Removal(location, store, access_id)
-    apart = _named_elsewhere(removal).difference(removed)
-    found = [facts.path for facts in checked(store.list(location))]
+    apart = _named_elsewhere(removal).difference(leavings.removed).union(leavings.elsewhere)
+    found = [facts.path for facts in checked(store.list(location)) if facts.path not in leavings.kept]
     wanted = WANTED.among([*apart, *found])
     removal.remove_files(sorted(apart - wanted))
     store.delete(path for path in found if path not in wanted)

@@ -52,7 +52,9 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
         message = f"{table.qualified_name} runs: ROLLBACK of a continuous insert leaves its targets as they are"
         raise BindError(message, hint=hint, sqlstate="55000")
     to = session.catalog.streams.epochs.wanted(query.query_id, table.qualified_name, command.to)
-    streams.roll_back(query.query_id, to, lambda: _rows_of(table_of_rows(table, session), to, session))
+    # The files of the epoch stay until the new rows name them, even if they are folded meanwhile.
+    with session.catalog.readers.reading(table_of_rows(table, session).location or ""):
+        streams.roll_back(query.query_id, to, lambda: _rows_of(table_of_rows(table, session), to, session))
     streams.wake()
     return NOTHING
 
@@ -63,8 +65,7 @@ def _rows_of(table: Table, to: RetainedEpoch, session: StreamSession) -> StagedW
         return PartitionRollback.begin(table, to, session)
     write = TableFiles.begin(table, True, session)
     try:
-        with session.catalog.readers.reading(table.location or ""):
-            folder_at(table.location or "", session).second_names(to.generation, write.staging)
+        folder_at(table.location or "", session).second_names(to.generation, write.staging)
     except BaseException:
         write.discard()
         raise
@@ -140,15 +141,14 @@ class PartitionRollback(QuietWrite):
     def _stage(self, changed: Iterable[HivePartition], undone: dict[int, int | None]) -> list[str]:
         """Give the files of the epoch second names, if they have none yet. Return the folders of the second names."""
         folders, home = [], folder_at(self.table.location or "", self.session)
-        with self.session.catalog.readers.reading(self.table.location or ""):
-            for one in changed:
-                newest = undone[one.partition_id]
-                if newest is None or self.staged.get(one.partition_id) == newest:
-                    continue
-                self.staged[one.partition_id] = newest
-                folder = home.staged_subfolder(self.staging, self._staged_name(one))
-                folder_at(one.folder(self.table), self.session).second_names(newest, folder)
-                folders.append(folder)
+        for one in changed:
+            newest = undone[one.partition_id]
+            if newest is None or self.staged.get(one.partition_id) == newest:
+                continue
+            self.staged[one.partition_id] = newest
+            folder = home.staged_subfolder(self.staging, self._staged_name(one))
+            folder_at(one.folder(self.table), self.session).second_names(newest, folder)
+            folders.append(folder)
         return folders
 
     def _staged_name(self, one: HivePartition) -> str:

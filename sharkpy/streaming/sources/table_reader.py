@@ -161,11 +161,13 @@ def remove_dropped_files(files: Iterable[StreamFile], table: Table | None, catal
     """Remove files of a stream of `table` that the table dropped while the stream still needed them.
 
     The catalog no longer counts them as the stream's files. A file that cannot be removed now stays until the table is
-    dropped.
+    dropped. The log of files knows which of its files are to be removed: the table's next write does it.
     """
     found: dict[tuple[str, bool], list[str]] = {}
+    if table is None or catalog.log.find(table.location or "") is not None:
+        return
     for partition, path in (wanted_file(one.name) for one in files):
-        if table is not None and write_of(path):
+        if write_of(path):
             found.setdefault(_named_in(table, partition, path, catalog), []).append(path)
     for (folder, is_deep), paths in found.items():
         try:

@@ -157,13 +157,19 @@ class RemoteLeftovers:
         if is_lake_staging(note.folder):
             remove_staged(note.folder, self._access_id(note.folder))
             return
-        home = self._folder(home_of_staging(note.folder))
+        location = home_of_staging(note.folder)
+        if self._catalog.log.find(location) is not None:
+            table_folder(location, self._catalog, self._access_id).discard_staging(note.folder)
+            return
+        home = self._folder(location)
         is_made = any(uri.canonical(table.location or "") == uri.canonical(home.location) for table in tables.values())
         if note.is_new and not is_made and not self._catalog.is_shared:
             home.remove_made(write_of(note.folder))
-        home.discard_staging(note.folder, named.of(home))
+        home.discard_staging(note.folder, named.of(home) | self._catalog.log.named(note.folder))
 
     def _sweep_partition(self, folder: str, table: Table, writes: set[str]) -> None:
+        if self._catalog.log.find(folder) is not None:
+            return
         newest, home = self._counted(folder, table), self._folder(folder)
         if newest is None or not home.has_uncounted(writes, newest):
             return

@@ -18,14 +18,15 @@ from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import SharkError, SourceError, TableChangedError
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.model import Table
+from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.unfinished_writes import FileSyncs
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.adopted_folders import log_before_write
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import TableFolder, home_of, table_folder
-from sharkpy.sources.new_files import COUNTS
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -152,14 +153,29 @@ def folder_at(location: str, session: EngineSession) -> TableFolder:
     return table_folder(location, session.catalog)
 
 
-def new_staging(location: str, session: EngineSession, *, is_new: bool = False, in_new_folder: bool = True) -> str:
+def is_plain(table: Table, folder: TableFolder) -> bool:
+    """Return True if the files that a write puts into a folder count at once, since no log names the folder's files.
+
+    Hive, Spark and other programs read such folders, too.
+    """
+    return table.kind is not TableKind.TEMPORARY and not isinstance(folder, LoggedFolder)
+
+
+def new_staging(
+    location: str,
+    session: EngineSession,
+    *,
+    is_new: bool = False,
+    in_new_folder: bool = True,
+    folder: TableFolder | None = None,
+) -> str:
     """Make and note a staging folder in `location`; `is_new` for a table that does not exist yet.
 
     Raise SourceError 58P01 if `location` does not exist and `in_new_folder` is False. Raise NotAllowedError if links
     lead out of the session's bounds.
     """
     session.restrictions.gate.check_folder(location)
-    folder = folder_at(location, session)
+    folder = folder or folder_at(location, session)
     staging = folder.new_staging()
     session.catalog.unfinished.begin(staging, is_new=is_new)
     try:
@@ -180,8 +196,8 @@ def discard_staging(staging: str, session: EngineSession) -> None:
         return
     folder = folder_at(home_of(staging), session)
     if not uri.is_remote(staging):
-        COUNTS.forget(staging)
         folder.discard_staging(staging)
+        STAGED.end(staging)
     elif not _is_done(staging, partial(folder.discard_staging, staging)) or STAGED.knows(staging):
         return
     unfinished.end(staging)
@@ -219,8 +235,12 @@ def table_staging(table: Table, location: str, session: EngineSession) -> str:
     rows raises the error.
     """
     if not session.catalog.is_read_only:
+        folder = folder_at(location, session)
+        if is_plain(table, folder):
+            log_before_write(table, session.catalog)
+            folder = folder_at(location, session)
         try:
-            return new_staging(location, session, in_new_folder=False)
+            return new_staging(location, session, in_new_folder=False, folder=folder)
         except SourceError as error:
             if error.sqlstate != _MISSING:
                 raise

@@ -23,6 +23,7 @@ from sharkpy.execution.commands.writes.staged_write import (
     QuietWrite,
     discard_staging,
     folder_at,
+    is_plain,
     reporting_dropped_table,
     table_staging,
     take_back,
@@ -31,7 +32,7 @@ from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.staged_blocks import StagedBlocks
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.folders.table_folder import home_of
+from sharkpy.sources.folders.table_folder import TableFolder, home_of
 from sharkpy.sources.new_files import WrittenRowsCache
 from sharkpy.sources.open_files import store_for_access
 from sharkpy.sources.plain_folders import PlainFiles, PlainObjects
@@ -40,6 +41,7 @@ from sharkpy.sources.remote_files import is_file
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics_table import PackedStatistics
+    from sharkpy.sources.layout import DataFile
 
 
 def target_folder(table: Table, session: EngineSession, *, overwrite: bool = False) -> str:
@@ -137,20 +139,30 @@ class TableFiles(QuietWrite):
 
     def place(self) -> None:
         self.session.catalog.require(self.table)
-        if self.table.is_plain:
-            self.plain = plain_write(self.staging, self.location, self.overwrite, self.session)
-            self.plain.place()
-            self.session.catalog.note_written(self.table)
+        folder = folder_at(self.location, self.session)
+        if is_plain(self.table, folder):
+            self._place_plain(folder)
             return
         newest = self.session.catalog.newest_generation(self.table)
         if newest is None:
-            self.placed = folder_at(self.location, self.session).place(self.staging, self.overwrite)
+            self.placed = folder.place(self.staging, self.overwrite)
         else:
-            self.placed = self._place_after(newest)
+            self.placed = self._place_after(folder, newest)
 
-    def _place_after(self, newest: int) -> Placed | None:
+    def _place_plain(self, folder: TableFolder) -> None:
+        feed = self.feed = TableFeed(self.table, self.session.catalog)
+        is_wanted = feed.is_wanted and not self.keeps_rows
+        if is_wanted and self.overwrite and folder.files():
+            feed.is_rewritten = True
+        self.plain = plain_write(self.staging, self.location, self.overwrite, self.session)
+        self.plain.place()
+        if is_wanted and not feed.is_rewritten:
+            feed.add_files(self.plain.added())
+        feed.end()
+        self.session.catalog.note_written(self.table)
+
+    def _place_after(self, folder: TableFolder, newest: int) -> Placed | None:
         """Add the files as a new generation, which the catalog's commit makes visible."""
-        folder = folder_at(self.location, self.session)
         if not self.overwrite and not folder.staged_files(self.staging):
             return None
         feed = self.feed = TableFeed(self.table, self.session.catalog)
@@ -199,6 +211,9 @@ class PlainWrite(Protocol):
 
     def place(self) -> None: ...
 
+    def added(self) -> list[DataFile]:
+        """Return the files that `place` has put there, for streams of the table's rows."""
+
     def take_back(self) -> None: ...
 
     def clean(self) -> None:
@@ -206,12 +221,17 @@ class PlainWrite(Protocol):
 
 
 def plain_write(staging: str, location: str, overwrite: bool, session: EngineSession) -> PlainWrite:
-    """Return the write of the staged files into a location that is local or remote like the staging folder."""
+    """Return the write of the staged files into a location that is local or remote like the staging folder.
+
+    Added rows follow the generations that releases before 0.3 have put into the folder, as another generation.
+    """
+    newest = 0 if overwrite else folder_at(location, session).newest()
+    target = uri.join(location, f"delta_{newest + 1:07d}") if newest else location
     if not uri.is_remote(location):
-        return PlainFiles(staging, local_path(location), overwrite)
+        return PlainFiles(staging, local_path(target), overwrite)
     store = store_for_access(location, session.catalog.access_id(location))
     staged = partial(folder_at(home_of(staging), session).staged_files, staging)
-    return PlainObjects(staged, location, overwrite, store)
+    return PlainObjects(staged, target, overwrite, store)
 
 
 @dataclass(slots=True)

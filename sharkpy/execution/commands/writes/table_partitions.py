@@ -22,14 +22,17 @@ from sharkpy.execution.commands.writes.staged_write import (
     QuietWrite,
     discard_staging,
     folder_at,
+    is_plain,
     reporting_dropped_table,
     take_back,
 )
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.commands.writes.table_files import PlainWrite, load_new_blocks, plain_write, require_overwritable
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.table_folder import TableFolder, sync_all
+from sharkpy.sources.layout import DataFile
 from sharkpy.sources.lenient_conversion import typed_values
 
 
@@ -37,8 +40,9 @@ from sharkpy.sources.lenient_conversion import typed_values
 class TablePartitions(QuietWrite):
     """Write of Hive partitions: `staging`/name becomes data of each of `names`, which are registered if new.
 
-    1. The new generation of each partition is placed beyond the committed ones, which are all that readers look at.
-    2. The catalog's commit makes all of them visible. Before it nothing changes, even if it fails.
+    1. The log of files names the new files, and the catalog's commit makes all of them visible. Before it nothing
+       changes, even if it fails.
+    2. Plain files, in folders without a log, are visible at once.
     3. `overwrite` replaces the data of these partitions and deletes the old data afterwards; they then have the table's
        format. `only_new` skips registered partitions.
     """
@@ -54,7 +58,7 @@ class TablePartitions(QuietWrite):
     written: list[str] = field(default_factory=list)
     """Names of the Hive partitions with a new generation."""
     plain: list[PlainWrite] = field(default_factory=list)
-    """Writes of a table that other engines write too. They are visible as soon as they are placed."""
+    """Writes of plain files."""
     feed: TableFeed | None = None
     keeps_rows: bool = False
     """True if the replaced rows are the same."""
@@ -67,24 +71,21 @@ class TablePartitions(QuietWrite):
         )
 
     def prepare(self) -> None:
-        if not self.table.is_plain:
-            self._settle()
         with reporting_dropped_table(self.table, self.session):
             if self.syncing is not None:
                 self.syncing.result()
 
     def place(self) -> None:
-        self.feed = None if self.table.is_plain or self.keeps_rows else TableFeed(self.table, self.session.catalog)
+        self.feed = None if self.keeps_rows else TableFeed(self.table, self.session.catalog)
         with self.session.catalog.partition_changes(self.table) as changes:
             targets = self._targets(changes)
             self._check_places(targets)
             if self.overwrite:
                 placed = [one.location for one in targets.values() if one is not None and one.location is not None]
                 require_overwritable(self.table, [self.table.location or "", *placed], self.session)
-            if not self.table.is_plain:
-                self.session.catalog.unfinished.note_partitions(
-                    self.table.table_id, (self._folder(name, known) for name, known in targets.items())
-                )
+            self.session.catalog.unfinished.note_partitions(
+                self.table.table_id, (self._folder(name, known) for name, known in targets.items())
+            )
             for name, known in targets.items():
                 if known is not None and self.only_new:
                     continue
@@ -107,9 +108,8 @@ class TablePartitions(QuietWrite):
         with ExitStack() as cleaned:
             for files in self.plain:
                 cleaned.callback(files.clean)
-        if not self.table.is_plain:
-            folder_at(self.table.location or "", self.session).remove_abandoned()
-            hidden = {one.location: one.number for one in self.placed}
+        folder_at(self.table.location or "", self.session).remove_abandoned()
+        if hidden := {one.location: one.number for one in self.placed}:
             self.session.table_cache.hidden.note(self.table, hidden)
         load_new_blocks(self.table, self.session, self.written)
 
@@ -117,17 +117,6 @@ class TablePartitions(QuietWrite):
         if self.syncing is not None:
             wait([self.syncing])
         discard_staging(self.staging, self.session)
-
-    def _settle(self) -> None:
-        """Set the last committed generation of Hive partitions that have none, before a new one is added."""
-        with self.session.catalog.partition_changes(self.table) as changes:
-            targets = self._targets(changes)
-            self._check_places(targets)
-            wanted = {one.name: one for one in targets.values() if one is not None}
-            for one in wanted.values():
-                if one.newest is None:
-                    newest = folder_at(one.folder(self.table), self.session).newest()
-                    changes.alter(one, dataclasses.replace(one, newest=newest))
 
     def _targets(self, changes: PartitionChanges) -> dict[str, HivePartition | None]:
         """Return the registered Hive partition for each name. One with equal values may be spelled differently."""
@@ -164,7 +153,7 @@ class TablePartitions(QuietWrite):
         Return False if readers still need them; the new generation then hides them.
         """
         catalog, folder = self.session.catalog, uri.join(self.table.location or "", name)
-        if not self.table.is_plain and catalog.keep_garbage(folder):
+        if catalog.keep_garbage(folder):
             return False
         catalog.clear_garbage(folder)
         return True
@@ -172,44 +161,60 @@ class TablePartitions(QuietWrite):
     def _place(self, name: str, known: HivePartition | None, changes: PartitionChanges, *, is_kept: bool) -> None:
         """Place a Hive partition's rows; `is_kept` if the folder still holds files of a dropped one."""
         location, staged = self._folder(name, known), uri.join(self.staging, name)
-        if self.table.is_plain:
-            self.plain.append(plain_write(staged, location, self.overwrite, self.session))
-            self.plain[-1].place()
-            if known is None:
-                changes.add(name)
-            else:
-                changes.alter(
-                    known, dataclasses.replace(known, storage=None, columns=None) if self.overwrite else known
-                )
-            return
         catalog = self.session.catalog
         if known is None and not is_kept:
             catalog.log_new_partition(self.table, location)
-        folder = folder_at(location, self.session)
+        folder, newest = folder_at(location, self.session), None
+        if is_plain(self.table, folder):
+            self._place_plain(name, known, location, staged)
+        else:
+            newest = self._place_after(name, known, folder, staged, is_kept=is_kept)
+        if known is None:
+            changes.add(name, newest=newest)
+        else:
+            kept = dataclasses.replace(known, newest=newest)
+            changes.alter(known, dataclasses.replace(kept, storage=None, columns=None) if self.overwrite else kept)
+
+    def _place_plain(self, name: str, known: HivePartition | None, location: str, staged: str) -> None:
+        """Place plain files, which all count."""
+        is_rewrite = self._is_wanted and self.overwrite and known is not None and self._files_of(known)
+        plain = plain_write(staged, location, self.overwrite, self.session)
+        self.plain.append(plain)
+        plain.place()
+        if self.feed is not None and self._is_wanted:
+            self._give(self.feed, plain.added(), name, known, is_rewrite=bool(is_rewrite))
+
+    def _place_after(
+        self, name: str, known: HivePartition | None, folder: TableFolder, staged: str, *, is_kept: bool
+    ) -> int:
+        """Place files as a new generation, and return its number."""
         newest = folder.newest() if is_kept else self._newest(known, folder)
+        is_rewrite = self._is_wanted and self.overwrite and known is not None and self._files_of(known)
         placed = folder.place_after(staged, newest, self.overwrite or is_kept)
         self.placed.append(placed)
         self.written.append(name if known is None else known.name)
-        if known is None:
-            changes.add(name, newest=placed.number)
-        else:
-            kept = dataclasses.replace(known, newest=placed.number)
-            changes.alter(known, dataclasses.replace(kept, storage=None, columns=None) if self.overwrite else kept)
-        if self.feed is not None and self.feed.is_wanted:
-            self._give(self.feed, folder, placed, name, known)
+        if self.feed is not None and self._is_wanted:
+            self._give(self.feed, folder.files_of(placed), name, known, is_rewrite=bool(is_rewrite))
+        return placed.number
+
+    @property
+    def _is_wanted(self) -> bool:
+        return self.feed is not None and self.feed.is_wanted
+
+    def _files_of(self, known: HivePartition) -> Sequence[DataFile]:
+        return partition_files(self.table, [known], self.session.catalog)
 
     def _give(
-        self, feed: TableFeed, folder: TableFolder, placed: Placed, name: str, known: HivePartition | None
+        self, feed: TableFeed, files: Sequence[DataFile], name: str, known: HivePartition | None, *, is_rewrite: bool
     ) -> None:
-        """Add the new generation to the streams of the table's rows."""
-        if known is None:
-            feed.add_files(folder.files_of(placed), name)
-        elif not self.overwrite:
-            feed.add_files(folder.files_of(placed), known.name, partition_format_to_text(known.storage, known.columns))
-        elif folder.partition_files(known.newest, known.name):
+        """Add new files to the streams of the table's rows."""
+        if is_rewrite:
             feed.is_rewritten = True
+        elif known is None:
+            feed.add_files(files, name)
         else:
-            feed.add_files(folder.files_of(placed), known.name)
+            form = "" if self.overwrite else partition_format_to_text(known.storage, known.columns)
+            feed.add_files(files, known.name, form)
 
     def _newest(self, known: HivePartition | None, folder: TableFolder) -> int:
         """Return the newest generation of a partition's folder.

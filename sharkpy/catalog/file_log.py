@@ -186,6 +186,10 @@ class FileLog:
         sql = "SELECT 1 FROM file_ WHERE path > ? AND path < ? LIMIT 1"
         return self._file.row(sql, f"{stored}/", f"{stored}0") is not None
 
+    def names(self, path: str) -> bool:
+        """True if the log names a file."""
+        return self._file.row("SELECT 1 FROM file_ WHERE path = ? LIMIT 1", self._stored(path)) is not None
+
     def named(self, place: str) -> set[str]:
         """Return the files below a place that the log names."""
         stored, absolute = self._stored(place), self._absolute

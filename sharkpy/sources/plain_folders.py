@@ -16,7 +16,7 @@ from typing import Any
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import ExecutionError, SharkError
-from sharkpy.sources import layout, staged_files
+from sharkpy.sources import staged_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import is_hidden_name
 from sharkpy.sources.folders.remote_listing import path_below
@@ -51,12 +51,6 @@ class PlainFiles:
                 self._add()
         except OSError as error:
             raise io_error(error, self.folder) from None
-
-    def added(self) -> list[DataFile]:
-        """Files that `place` has put there, by path."""
-        if self.overwrite:
-            return layout.files_below(self._target())
-        return [one for path in self.linked for one in layout.files_below(path)]
 
     def take_back(self) -> None:
         for path in self.linked:
@@ -192,10 +186,6 @@ class PlainObjects:
         if self.overwrite and not files:
             # Spark's queries fail if the folder does not exist, and buckets have no empty folders.
             self.made.append(self.store.put(uri.join(self.folder, _MARK), b"").path)
-
-    def added(self) -> list[DataFile]:
-        """The staged files. Streams read them there, whatever happens to the copies."""
-        return list(self.staged())
 
     def take_back(self) -> None:
         made, self.made, self.replaced = self.made, [], []

@@ -18,7 +18,7 @@ from sharkpy.catalog.model import CacheMode, StorageFormat, Table, TableKind
 from sharkpy.catalog.stream_kinds import FOLDER, FRAMES, KAFKA, SOCKET
 from sharkpy.execution.commands.create_table import create_table
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.tables.adopted_folders import log_folders
+from sharkpy.execution.tables.adopted_folders import log_folders, log_partition
 from sharkpy.plan.commands import CreateTable, Insert, LateRows, MultiInsert, OnBadRow, StateInserts
 from sharkpy.plan.expr import Alias, ColumnRef
 from sharkpy.plan.logical import Project, Scan
@@ -84,6 +84,8 @@ def become_targets(tables: Iterable[Table], catalog: Catalog) -> None:
         check_target(table)
         catalog.require(table)
         log_folders(table, catalog)
+        for one in catalog.partitions(table):
+            log_partition(table, one, catalog)
         if not table.is_partitioned and catalog.newest_generation(table) is None:
             newest = table_folder(table.location or "", catalog).newest()
             catalog.streams.set_newest(table.table_id, newest)

@@ -70,11 +70,14 @@ def run(session: sharkpy.SharkContext, *statements: str) -> Rows:
     return found
 
 
+AT_ONCE = {"shark.table.retention": "0"}
+
+
 def warehouse_at(place: str, address: str, home: Path) -> sharkpy.SharkContext:
     """Session over a warehouse at a URI, or in a local folder."""
     if "://" in place:
-        return open_warehouse(place, address, home)
-    return sharkpy.connect("local[2]", place, **keys(address))
+        return open_warehouse(place, address, home, **AT_ONCE)
+    return sharkpy.connect("local[2]", place, **AT_ONCE, **keys(address))
 
 
 @contextmanager

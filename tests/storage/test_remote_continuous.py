@@ -13,8 +13,10 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
 from sharkpy.base.errors import BindError, SourceError
+from sharkpy.sources.folders.generations import is_folded
 from sharkpy.streaming import kill_points
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
+from tests.files import files_of
 from tests.rows import rows
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import BUCKET
@@ -25,7 +27,7 @@ from tests.waiting import until
 
 There = Callable[[], list[str]]
 STATE = "WITH UNBOUNDED STATE"
-AT_ONCE = {"shark.storage.keep.seconds": 0}
+AT_ONCE = {"shark.table.retention": "0"}
 """Hidden files are deleted when no reader in this process uses them."""
 
 
@@ -55,7 +57,8 @@ def there(s3: Any, folder: str) -> There:
 
 
 def data(names: list[str]) -> list[str]:
-    return [name for name in names if "/_files/" in f"/{name}"]
+    """Files of writes, and plain files from before the table had a stream."""
+    return [name for name in names if "/part-" in f"/{name}"]
 
 
 # Continuous tables
@@ -120,7 +123,7 @@ def test_failures_of_the_storage_pass(
     put_numbers(tmp_path / "in", "a", [1])
     until_numbers(session, [1])
     for rule in (
-        Rule("PUT", "_generations", status=403, code="AccessDenied"),
+        Rule("PUT", "_files", status=403, code="AccessDenied"),
         Rule("PUT", status=403, code="AccessDenied"),
     ):
         proxy.rules.append(rule)
@@ -266,8 +269,7 @@ def test_folds_leave_what_streams_want(proxy: FaultProxy, tmp_path: Path, folder
         for number in range(8):
             session.sql(f"INSERT INTO far VALUES ({number})").close()
             numbers(session, "far")
-        until(lambda: any(name.startswith("_generations/delta_0000001_") for name in there()))
-        until(lambda: "_generations/delta_0000001" not in there())
+        until(lambda: any(is_folded(file.path) for file in files_of(session, "far")))
         session.sql("INSERT INTO far VALUES (8)").close()
         assert numbers(session, "far") == list(range(9))
         assert len(data(there())) > 9

@@ -59,9 +59,16 @@ def log_folders(table: Table, catalog: Catalog) -> None:
             catalog.log.begin(location, owner)
         for one in partitions:
             if one.location is None:
-                _log_folder(one.folder(table), one.newest, owner, catalog)
+                log_partition(table, one, catalog)
         if has_history:
             catalog.history.note(table.table_id)
+
+
+def log_partition(table: Table, one: HivePartition, catalog: Catalog) -> None:
+    """Log the files of a Hive partition, if a log names the files of the table. Call this inside a transaction."""
+    owner = catalog.log.owner(table.location or "")
+    if owner is not None and catalog.log.find(one.folder(table)) is None:
+        _log_folder(one.folder(table), one.newest, owner, catalog)
 
 
 def _log_folder(location: str, newest: int | None, owner: str, catalog: Catalog) -> None:

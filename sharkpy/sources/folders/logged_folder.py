@@ -19,7 +19,7 @@ from sharkpy.sources import layout, staged_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Generation, Placed, fold_name
 from sharkpy.sources.folders.local_folder import inode_mark
-from sharkpy.sources.folders.manifests import FILES, new_write, root_of, write_of
+from sharkpy.sources.folders.manifests import FILES, root_of, write_of
 from sharkpy.sources.folders.remote_folder import SKEW_NS, make_remote_staging, staged_objects
 from sharkpy.sources.folders.remote_removal import Removal
 from sharkpy.sources.folders.staged_writes import STAGED
@@ -318,9 +318,6 @@ class LoggedObjects(LoggedFolder):
 
     def exists(self) -> bool:
         return next(iter(self.store.list(self.path)), None) is not None or self.store.has_folder(self.path)
-
-    def new_staging(self, name: str = "") -> str:  # noqa: ARG002  no process waits there
-        return new_write(self.path)
 
     def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:  # noqa: ARG002  nothing is made
         return make_remote_staging(staging, self.store)

@@ -22,6 +22,7 @@ from sharkpy.catalog.folder_readers import wanted_file
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.stream_kinds import MAX_FILES, TABLE
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
+from sharkpy.execution.tables.hidden_files import HiddenFiles
 from sharkpy.sources.folders.manifests import home_of_staging, write_of
 from sharkpy.sources.folders.remote_removal import Removal
 from sharkpy.sources.layout import DataFile
@@ -161,13 +162,17 @@ def remove_dropped_files(files: Iterable[StreamFile], table: Table | None, catal
     """Remove files of a stream of `table` that the table dropped while the stream still needed them.
 
     The catalog no longer counts them as the stream's files. A file that cannot be removed now stays until the table is
-    dropped. The log of files knows which of its files are to be removed: the table's next write does it.
+    dropped.
     """
     found: dict[tuple[str, bool], list[str]] = {}
-    if table is None or catalog.log.find(table.location or "") is not None:
+    read = [one for one in map(wanted_file, (one.name for one in files)) if one[1]]
+    if table is None or not read:
         return
-    for partition, path in (wanted_file(one.name) for one in files):
-        if write_of(path):
+    if catalog.log.find(table.location or "") is not None:
+        HiddenFiles(catalog.readers, catalog).sweep(table)
+        return
+    for partition, path in read:
+        if write_of(path) and not catalog.log.names(path):
             found.setdefault(_named_in(table, partition, path, catalog), []).append(path)
     for (folder, is_deep), paths in found.items():
         try:

@@ -41,7 +41,6 @@ from sharkpy.sources.remote_files import is_file
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics_table import PackedStatistics
-    from sharkpy.sources.layout import DataFile
 
 
 def target_folder(table: Table, session: EngineSession, *, overwrite: bool = False) -> str:
@@ -141,25 +140,16 @@ class TableFiles(QuietWrite):
         self.session.catalog.require(self.table)
         folder = folder_at(self.location, self.session)
         if is_plain(self.table, folder):
-            self._place_plain(folder)
+            # It has no streams: see `become_targets`.
+            self.plain = plain_write(self.staging, self.location, self.overwrite, self.session)
+            self.plain.place()
+            self.session.catalog.note_written(self.table)
             return
         newest = self.session.catalog.newest_generation(self.table)
         if newest is None:
             self.placed = folder.place(self.staging, self.overwrite)
         else:
             self.placed = self._place_after(folder, newest)
-
-    def _place_plain(self, folder: TableFolder) -> None:
-        feed = self.feed = TableFeed(self.table, self.session.catalog)
-        is_wanted = feed.is_wanted and not self.keeps_rows
-        if is_wanted and self.overwrite and folder.files():
-            feed.is_rewritten = True
-        self.plain = plain_write(self.staging, self.location, self.overwrite, self.session)
-        self.plain.place()
-        if is_wanted and not feed.is_rewritten:
-            feed.add_files(self.plain.added())
-        feed.end()
-        self.session.catalog.note_written(self.table)
 
     def _place_after(self, folder: TableFolder, newest: int) -> Placed | None:
         """Add the files as a new generation, which the catalog's commit makes visible."""
@@ -210,9 +200,6 @@ class PlainWrite(Protocol):
     """Publication of staged files as a folder's new content, or in addition to it."""
 
     def place(self) -> None: ...
-
-    def added(self) -> list[DataFile]:
-        """Return the files that `place` has put there, for streams of the table's rows."""
 
     def take_back(self) -> None: ...
 

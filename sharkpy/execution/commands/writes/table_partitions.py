@@ -29,6 +29,7 @@ from sharkpy.execution.commands.writes.staged_write import (
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.commands.writes.table_files import PlainWrite, load_new_blocks, plain_write, require_overwritable
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.adopted_folders import log_partition
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.table_folder import TableFolder, sync_all
@@ -165,8 +166,12 @@ class TablePartitions(QuietWrite):
         if known is None and not is_kept:
             catalog.log_new_partition(self.table, location)
         folder, newest = folder_at(location, self.session), None
+        if known is not None and self._is_wanted and is_plain(self.table, folder):
+            log_partition(self.table, known, catalog)
+            folder = folder_at(location, self.session)
         if is_plain(self.table, folder):
-            self._place_plain(name, known, location, staged)
+            self.plain.append(plain_write(staged, location, self.overwrite or is_kept, self.session))
+            self.plain[-1].place()
         else:
             newest = self._place_after(name, known, folder, staged, is_kept=is_kept)
         if known is None:
@@ -174,15 +179,6 @@ class TablePartitions(QuietWrite):
         else:
             kept = dataclasses.replace(known, newest=newest)
             changes.alter(known, dataclasses.replace(kept, storage=None, columns=None) if self.overwrite else kept)
-
-    def _place_plain(self, name: str, known: HivePartition | None, location: str, staged: str) -> None:
-        """Place plain files, which all count."""
-        is_rewrite = self._is_wanted and self.overwrite and known is not None and self._files_of(known)
-        plain = plain_write(staged, location, self.overwrite, self.session)
-        self.plain.append(plain)
-        plain.place()
-        if self.feed is not None and self._is_wanted:
-            self._give(self.feed, plain.added(), name, known, is_rewrite=bool(is_rewrite))
 
     def _place_after(
         self, name: str, known: HivePartition | None, folder: TableFolder, staged: str, *, is_kept: bool

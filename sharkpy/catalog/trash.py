@@ -23,8 +23,8 @@ from sharkpy.base.errors import BindError
 
 @dataclass(frozen=True, slots=True)
 class Leavings:
-    """What is special in the removal of a folder: the files in it that are `kept`, its files `elsewhere`, and those of
-    them that are `removed` already.
+    """Exceptions in the removal of a folder: the files in it that are `kept`, its files `elsewhere`, and the files
+    elsewhere that are `removed` already.
     """
 
     removed: frozenset[str] = frozenset()

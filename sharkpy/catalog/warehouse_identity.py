@@ -39,6 +39,7 @@ def note_place(file: CatalogFile, warehouse: str, store: TableStore) -> None:
     if uri.is_remote(warehouse) or (noted is not None and uri.is_remote(noted[0])):
         _require_same(file, warehouse, noted)
         return
+    log = FileLog(file, TableHistory(file))
     with file.transaction():
         noted = _noted(file)
         if noted is not None:
@@ -46,10 +47,10 @@ def note_place(file: CatalogFile, warehouse: str, store: TableStore) -> None:
             if original.exists() and original.samefile(path):
                 return
             if noted[0] != warehouse and noted[1] != here[1] and original.exists():
-                _disown(file, warehouse, store, noted[0])
+                _disown(file, warehouse, store, noted[0], log)
         file.run("DELETE FROM place_")
         file.run("INSERT INTO place_ VALUES (?, ?)", *here)
-        FileLog(file, TableHistory(file)).refresh_times()
+        log.refresh_times()
 
 
 def note_remote_place(file: CatalogFile, warehouse: str) -> None:
@@ -75,13 +76,13 @@ def _noted(file: CatalogFile) -> tuple[str, str] | None:
     return None if row is None else (row[0], row[1])
 
 
-def _disown(file: CatalogFile, warehouse: str, store: TableStore, original: str) -> None:
+def _disown(file: CatalogFile, warehouse: str, store: TableStore, original: str, log: FileLog) -> None:
     file.run("DELETE FROM garbage WHERE folder LIKE '/%'")
     names: list[str] = []
     for database in store.database_names():
         _keep_new_tables(database, warehouse, store)
         tables = store.tables(database)
-        names += [table.qualified_name for table in tables if _disown_table(table, warehouse, store)]
+        names += [table.qualified_name for table in tables if _disown_table(table, warehouse, store, log)]
     if names:
         _log.warning(
             'warehouse "%s" is a copy of "%s": these tables have files outside of it, and are external from now on: %s',
@@ -96,15 +97,17 @@ def _keep_new_tables(name: str, warehouse: str, store: TableStore) -> None:
         store.put_database(dataclasses.replace(database, location=store.database_location(name)))
 
 
-def _disown_table(table: Table, warehouse: str, store: TableStore) -> bool:
+def _disown_table(table: Table, warehouse: str, store: TableStore, log: FileLog) -> bool:
     """Make a table with files outside the warehouse external. Return False if it was external, or has no such files.
 
-    The original keeps writing Hive partitions there, so all of their files count.
+    The original keeps writing there. So the log forgets the files: plain files count, which no sweep here deletes.
     """
     partitions = [one for one in store.partitions(table) if uri.below(one.folder(table), warehouse) is None]
     is_outside = table.location is not None and uri.below(table.location, warehouse) is None
     if not (partitions or is_outside):
         return False
+    for folder in (*([table.location or ""] if is_outside else ()), *(one.folder(table) for one in partitions)):
+        log.forget_below(folder)
     external = table
     if table.owns_data:
         properties = tuple(pair for pair in table.properties if pair[0] != PURGE_PROPERTY)

@@ -93,7 +93,7 @@ class LoggedFolder(ABC):
 
     @abstractmethod
     def _remove(self, paths: Sequence[str]) -> Collection[str]:
-        """Remove files. Return those that are gone: streams may still need others."""
+        """Remove files. Return the files that are gone: a stream may still need some."""
 
     @abstractmethod
     def _remove_empty(self, paths: Collection[str]) -> None:

@@ -165,7 +165,7 @@ class Catalog(GarbageCollector):
 
     def can_log(self, table: Table) -> bool:
         """True if the catalog can log the files of a new table: it is managed, and its folder is empty and in the
-        warehouse. Other programs may look into folders elsewhere, except those of continuous tables.
+        warehouse, or the table is continuous. Other programs may look into other folders.
         """
         location = table.location
         if self.is_shared or table.kind is not TableKind.MANAGED or is_lake(table) or location is None:

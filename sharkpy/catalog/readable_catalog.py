@@ -259,7 +259,7 @@ class ReadableCatalog:
         """Raise UnsupportedError, which names `what` is asked for, for a table without versions."""
         if not self.has_history(table):
             message = f"{what} of {table.qualified_name}, whose changes are not recorded"
-            raise UnsupportedError(message, hint="they are recorded for managed tables in a local warehouse")
+            raise UnsupportedError(message, hint="they are recorded for managed tables in the warehouse")
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         """Return a table about a lake table, such as its snapshots."""

@@ -6,12 +6,14 @@ import ctypes
 import errno
 import os
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
@@ -26,6 +28,16 @@ from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
 
+def new_mark() -> str:
+    """Mark of a write in the names of its files: the names of later writes come later."""
+    return f"{time.time_ns() // 1_000_000}-{uuid4().hex[:8]}"
+
+
+def marked_name(name: str, mark: str) -> str:
+    """Name of a computed file with the mark of its write; other names stay."""
+    return f"part-{mark}-{name.removeprefix('part-')}" if name.startswith("part-") else name
+
+
 @dataclass(slots=True)
 class PlainFiles:
     """Publication of the files in `staging` as the new content of `folder`, or as additional files.
@@ -33,11 +45,13 @@ class PlainFiles:
     1. Additional files: each file is linked there under a free name. A reader may see some of them first.
     2. New content: the two folders swap names, in one step if the system can do that. The old folder stays next to it
        under a hidden name until `clean`. A reader that has listed the old files may then find them gone.
+    3. Computed files get names that no other write gives. So a reader never takes a new file for an old one.
     """
 
     staging: str
     folder: str
     overwrite: bool
+    mark: str = field(default_factory=new_mark)
     linked: list[str] = field(default_factory=list)
     replaced: str | None = None
     """Folder of the old files."""
@@ -76,6 +90,8 @@ class PlainFiles:
         target = self._target()
         aside = staged_files.staging_path(str(Path(target).parent))
         Path(self.staging).rename(aside)
+        for path in list(Path(aside).rglob("part-*")):
+            path.rename(path.with_name(marked_name(path.name, self.mark)))
         try:
             shutil.copymode(target, aside)
             swap(aside, target)
@@ -90,7 +106,7 @@ class PlainFiles:
         Path(self.staging).stat()
         for path in sorted(Path(self.staging).rglob("*")):
             if path.is_file():
-                self.linked.append(_link(path, Path(self.folder)))
+                self.linked.append(_link(path, Path(self.folder), marked_name(path.name, self.mark)))
         staged_files.sync_folders([self.folder])
 
 
@@ -101,12 +117,12 @@ def _move_staged(source: str, target: str) -> None:
             path.rename(Path(target, path.name))
 
 
-def _link(path: Path, folder: Path) -> str:
+def _link(path: Path, folder: Path, name: str) -> str:
     """Link a file into a folder; if its name is taken, under Hive's name for a copy: name_copy_1.ext."""
-    stem, dot, ending = path.name.partition(".")
+    stem, dot, ending = name.partition(".")
     number = 0
     while True:
-        target = folder / (f"{stem}_copy_{number}{dot}{ending}" if number else path.name)
+        target = folder / (f"{stem}_copy_{number}{dot}{ending}" if number else name)
         try:
             os.link(path, target)
         except FileExistsError:
@@ -173,6 +189,7 @@ class PlainObjects:
     folder: str
     overwrite: bool
     store: Store
+    mark: str = field(default_factory=new_mark)
     made: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     """The old objects."""
@@ -181,7 +198,7 @@ class PlainObjects:
         if self.overwrite:
             self.replaced = [one.path for one in checked(self.store.list(self.folder)) if self._is_content(one)]
         files = list(self.staged())
-        self.made = [uri.join(self.folder, uri.name_of(file.path)) for file in files]
+        self.made = list(map(self._target_of, files))
         parallel_map(self._copy, files)
         if self.overwrite and not files:
             # Spark's queries fail if the folder does not exist, and buckets have no empty folders.
@@ -205,7 +222,10 @@ class PlainObjects:
             ) from None
 
     def _copy(self, file: DataFile) -> None:
-        self.store.copy(object_of_file(file), uri.join(self.folder, uri.name_of(file.path)))
+        self.store.copy(object_of_file(file), self._target_of(file))
+
+    def _target_of(self, file: DataFile) -> str:
+        return uri.join(self.folder, marked_name(uri.name_of(file.path), self.mark))
 
     def _is_content(self, facts: ObjectFacts) -> bool:
         """False for objects in hidden folders: another statement, or this one, is about to add them."""

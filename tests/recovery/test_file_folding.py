@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import ResourceError, TableChangedError
+from sharkpy.catalog.file_log import FileLog, LoggedFile
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.commands import table_statistics
@@ -23,7 +24,6 @@ from sharkpy.execution.tables.block_loading import LoadedBlock
 from sharkpy.execution.tables.cached_table import CacheEntry
 from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.plan.commands import AnalyzeTable
-from sharkpy.sources import layout, staged_files
 from sharkpy.sources.folders.generations import Placed, is_folded
 from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.layout import DataFile
@@ -158,40 +158,22 @@ def test_blocks_that_may_never_be_merged_are_kept_on_the_disk(
 
 
 def test_an_insert_does_not_look_at_the_files_of_the_others(
-    context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = f"LOCATION '{tmp_path}/t'"
-    context.sql(f"CREATE EXTERNAL TABLE t (a INT, s STRING) STORED AS TEXTFILE {place} {MEMORY}").close()
+    context.sql(f"CREATE TABLE t (a INT, s STRING) STORED AS TEXTFILE {MEMORY}").close()
     append(context, range(3))
-    location, listed = table_of(context).location or "", list[str]()
-    files = layout.list_data_files
+    listed, files = list[int](), FileLog.files
 
-    def noted(path: str, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
-        listed.append(path)
-        return files(path, newest)
+    def noted(log: FileLog, folder_id: int, at: int | None = None) -> list[LoggedFile]:
+        listed.append(folder_id)
+        return files(log, folder_id, at)
 
-    monkeypatch.setattr(layout, "list_data_files", noted)
+    monkeypatch.setattr(FileLog, "files", noted)
     context.sql("INSERT INTO t VALUES (3, 'x3')").close()
     assert not listed
     known = context.table_cache.loaded_version(table_of(context))
     assert known is not None
     assert known.num_rows == 4
-
-    def by_hand(text: str) -> None:
-        staging = staged_files.make_staging(staged_files.staging_path(location))
-        Path(staging, "part-0").write_text(text)
-        staged_files.publish(staging, location, overwrite=False)
-
-    # Files that another writer adds before an INSERT come before its rows, whenever they are noticed.
-    by_hand("4\x01by hand\n")
-    context.sql("INSERT INTO t VALUES (5, 'x5')").close()
-    assert not listed
-    assert rows(context, "SELECT a FROM t") == [(number,) for number in range(6)]
-    assert listed
-    version = version_of(context)
-    assert [origins[0].path for origins in version.origins][-2:] == [file.path for file in files(location)][-2:]
-    context.sql("INSERT OVERWRITE TABLE t VALUES (6, 'x6')").close()
-    assert rows(context, "SELECT a FROM t") == [(6,)]
 
 
 def test_files_of_a_table_that_nobody_has_read_yet_are_folded(context: sharkpy.SharkContext) -> None:

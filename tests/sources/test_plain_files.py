@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,18 +12,22 @@ from sharkpy.sources import layout, staged_files
 from sharkpy.sources.plain_folders import PlainFiles
 from tests.sources.staging_folder import new_staging
 
+MARK = re.compile(r"part-\d+-[0-9a-f]{8}-")
+
 
 def _files(folder: Path) -> dict[str, str]:
-    return {str(Path(file.path).relative_to(folder)): Path(file.path).read_text() for file in _listed(folder)}
+    """Content of files by name, without the marks of writes."""
+    found = {str(Path(file.path).relative_to(folder)): Path(file.path).read_text() for file in _listed(folder)}
+    return {MARK.sub("part-", name): text for name, text in found.items()}
 
 
 def _listed(folder: Path) -> list[layout.DataFile]:
     return layout.list_data_files(str(folder))
 
 
-def _write(folder: Path, text: str, overwrite: bool) -> PlainFiles:
+def _write(folder: Path, text: str, overwrite: bool, name: str = "part-00000.txt") -> PlainFiles:
     staging = new_staging(folder)
-    Path(staging, "part-00000.txt").write_text(text)
+    Path(staging, name).write_text(text)
     files = PlainFiles(staging, str(folder), overwrite)
     files.place()
     staged_files.discard_staging(staging)
@@ -33,8 +38,10 @@ def test_more_files_get_free_names(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     for text in "abc":
         _write(folder, text, False).clean()
-    assert _files(folder) == {"part-00000.txt": "a", "part-00000_copy_1.txt": "b", "part-00000_copy_2.txt": "c"}
-    assert len(list(folder.iterdir())) == 3
+    assert [Path(file.path).read_text() for file in _listed(folder)] == ["a", "b", "c"]
+    for text in "de":
+        _write(folder, text, False, "000000_0").clean()
+    assert _files(folder) == {"000000_0": "d", "000000_0_copy_1": "e", "part-00000.txt": "c"}
 
 
 def test_other_files_take_their_place_and_leave_nothing(tmp_path: Path) -> None:

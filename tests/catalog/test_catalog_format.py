@@ -408,3 +408,21 @@ def test_a_folder_that_cannot_be_read_stops_the_upgrade(tmp_path: Path) -> None:
     (tmp_path / "away").rename(link)
     Catalog(warehouse).close()
     assert run(warehouse, "PRAGMA user_version") == [(catalog_format.FORMAT,)]
+
+
+def test_paths_of_format_11_become_places(tmp_path: Path) -> None:
+    with sharkpy.connect("local[2]", tmp_path) as context:
+        for statement in (
+            "CREATE TABLE t (n INT)",
+            "INSERT INTO t VALUES (1)",
+            "UPDATE t SET n = 2",
+            "CREATE TABLE p (n INT) PARTITIONED BY (s STRING)",
+            "INSERT INTO p VALUES (3, 'x')",
+        ):
+            context.sql(statement).close()
+    script(tmp_path, older_formats.FORMAT_11)
+    assert all(path.startswith("_files/") for (path,) in run(tmp_path, "SELECT path FROM file_"))
+    with sharkpy.connect("local[2]", tmp_path) as context:
+        queries = ("SELECT n FROM t", "SELECT n FROM t VERSION AS OF 2", "SELECT n FROM p WHERE s = 'x'")
+        assert [context.sql(query).fetchall()[0][0] for query in queries] == [2, 1, 3]
+    assert run(tmp_path, "PRAGMA user_version") == [(catalog_format.FORMAT,)]

@@ -52,9 +52,12 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
         message = f"{table.qualified_name} runs: ROLLBACK of a continuous insert leaves its targets as they are"
         raise BindError(message, hint=hint, sqlstate="55000")
     to = session.catalog.streams.epochs.wanted(query.query_id, table.qualified_name, command.to)
+    location = table_of_rows(table, session).location or ""
     # The files of the epoch stay until the new rows name them, even if they are folded meanwhile.
-    with session.catalog.readers.reading(table_of_rows(table, session).location or ""):
+    with session.catalog.readers.reading(location):
         streams.roll_back(query.query_id, to, lambda: _rows_of(table_of_rows(table, session), to, session))
+    session.table_cache.hidden.delete(location)
+    session.catalog.collect_garbage()
     streams.wake()
     return NOTHING
 
@@ -132,7 +135,6 @@ class PartitionRollback(QuietWrite):
     def clean(self) -> None:
         hidden = {one.location: one.number for one in self.placed.values()}
         self.session.table_cache.hidden.note(self.table, hidden)
-        self.session.catalog.collect_garbage()
         load_new_blocks(self.table, self.session, list(self.placed))
 
     def discard(self) -> None:

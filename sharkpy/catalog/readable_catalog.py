@@ -40,7 +40,7 @@ from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.session_defaults import no_access, no_data, no_removal, no_text
 from sharkpy.catalog.stream_store import StreamStore
 from sharkpy.catalog.system_tables import SYSTEM_DATABASES, SystemTable
-from sharkpy.catalog.table_history import Change, Retention, TableHistory
+from sharkpy.catalog.table_history import Change, Retention, TableHistory, VersionPoint
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json
 from sharkpy.catalog.table_store import SqliteTables, TableStore, partitions_at
 from sharkpy.catalog.trash import Leavings, Trash
@@ -51,7 +51,6 @@ from sharkpy.values.types import Schema
 if TYPE_CHECKING:
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.catalog.lake_tables import LakeTables
-    from sharkpy.catalog.table_history import VersionPoint
 
 CATALOG_FILE = f"{STATE_FOLDER}/catalog.sqlite"
 """Place of a warehouse's own catalog."""
@@ -239,15 +238,17 @@ class ReadableCatalog:
             version = self.history.wanted(table.base_id, table.qualified_name, point)
             if point.is_added:
                 self.log.require_added(table, version)
+            if point.without is not None:
+                self.history.wanted(table.base_id, table.qualified_name, VersionPoint(point.without))
             if (text := self.history.definition(table.base_id, version)) is not None:
                 then = table_from_json(table.table_id, table.database, table.name, text)
                 table = dataclasses.replace(table, schema=then.schema, storage=then.storage, buckets=then.buckets)
         return dataclasses.replace(table.from_files(f"@{point}"), as_of=point)
 
-    def changes(self, table: Table) -> list[Change]:
+    def changes(self, table: Table, first: int, last: int) -> list[Change]:
         """Return the commits of a table, the newest first. Raise UnsupportedError for a table without a history."""
         self.require_history(table, "a listing")
-        return self.history.changes(table.base_id)
+        return self.history.changes(table.base_id, first, last)
 
     def has_history(self, table: Table) -> bool:
         """True if earlier versions of a table can be read: the log of files has its folder, and no continuous query

@@ -33,6 +33,8 @@ HISTORY_TABLES = (
     " body TEXT NOT NULL, PRIMARY KEY (name, commit_id)) WITHOUT ROWID",
 )
 """`until` is the commit that replaced a definition or a Hive partition. It counted in the commits before."""
+LAST = 1 << 62
+"""In place of the last commit."""
 _MOST_TEXT = 1000
 """Characters of a statement that the history keeps."""
 
@@ -49,10 +51,14 @@ class VersionPoint:
     moment_ms: int | None = None
     is_added: bool = False
     """True for only the rows that the commit `number` has added."""
+    without: int | None = None
+    """Version whose files are left out, or None for all rows."""
 
     def __str__(self) -> str:
         if self.is_added:
             return f"commit {self.number}"
+        if self.without is not None:
+            return f"version {self.number} without version {self.without}"
         if self.moment_ms is not None:
             return f"time {self.moment_ms}"
         return self.name or f"version {self.number}"
@@ -84,6 +90,8 @@ class Change:
     files_removed: int
     rows_added: int | None
     rows_removed: int | None
+    moves_partitions: bool
+    """True if it has changed no files, but which Hive partitions have them."""
 
 
 def commit_of(file: CatalogFile) -> int:
@@ -141,13 +149,19 @@ class TableHistory:
 
     # Versions
 
-    def changes(self, table_id: str) -> list[Change]:
-        """Return the changes of a table, the newest first."""
-        sql = (
-            "SELECT commit_id, time_ms, author, statement, files_added, files_removed, rows_added, rows_removed"
-            " FROM change_ JOIN commit_ USING (commit_id) WHERE table_id = ? ORDER BY commit_id DESC"
+    def changes(self, table_id: str, first: int = 0, last: int = LAST) -> list[Change]:
+        """Return the changes of a table by the commits from `first` to `last`, the newest first."""
+        moved = (
+            "EXISTS (SELECT 1 FROM past_partition_ WHERE table_id = change_.table_id AND until = commit_id)"
+            " OR EXISTS (SELECT 1 FROM partition_ WHERE table_id = change_.table_id AND added = commit_id)"
         )
-        return [Change(*row) for row in self._file.rows(sql, table_id)]
+        sql = (
+            "SELECT commit_id, time_ms, author, statement, files_added, files_removed, rows_added, rows_removed,"
+            f" files_added + files_removed = 0 AND ({moved})"
+            " FROM change_ JOIN commit_ USING (commit_id)"
+            " WHERE table_id = ? AND commit_id BETWEEN ? AND ? ORDER BY commit_id DESC"
+        )
+        return [Change(*row) for row in self._file.rows(sql, table_id, first, last)]
 
     def files_added(self, table_id: str, version: int) -> int:
         """Return the number of files that a commit has added to a table."""

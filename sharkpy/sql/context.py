@@ -67,7 +67,7 @@ class CatalogReader(Protocol):
     def at(self, table: Table, point: VersionPoint) -> Table:
         """Return a table at an earlier version. Raise BindError 22023 if it is not available."""
 
-    def changes(self, table: Table) -> list[Change]:
+    def changes(self, table: Table, first: int, last: int) -> list[Change]:
         """Return the commits of a table, the newest first. Raise UnsupportedError for a table without a history."""
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:

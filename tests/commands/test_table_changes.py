@@ -101,9 +101,41 @@ def test_changes_that_are_not_known(context: sharkpy.SharkContext) -> None:
     with pytest.raises(BindError, match=rf"version {found[1]} of default\.t is not available") as caught:
         changes(context, found[2])
     assert caught.value.sqlstate == "22023"
-    context.sql("ALTER TABLE t REPLACE COLUMNS (a INT)")
-    with pytest.raises(BindError, match=r"the columns of default\.t were others"):
+    context.sql("ALTER TABLE t ADD COLUMNS (e INT)")
+    with pytest.raises(BindError, match=r'default\.t had no such column "e" at version') as caught:
         rows(context, f"SELECT * FROM table_changes('t', {found[3]})")
+    assert caught.value.sqlstate == "22023"
+    context.sql("INSERT INTO t VALUES (4, 4, 4)")
+    [*_, last] = versions(context)
+    assert rows(context, f"SELECT a, e FROM table_changes('t', {last})") == [(4, 4)]
+    context.sql("ALTER TABLE t REPLACE COLUMNS (a INT)")
+    assert rows(context, f"SELECT a, _change_type FROM table_changes('t', {last}, {last})") == [(4, "insert")]
+
+
+def test_other_files_are_not_compared(context: sharkpy.SharkContext) -> None:
+    context.sql("CREATE TABLE t (a INT) PARTITIONED BY (d INT) STORED AS PARQUET")
+    context.sql("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 3)")
+    context.sql("UPDATE t SET a = 5 WHERE a = 3")
+    [*_, last] = versions(context)
+    assert changes(context, last) == [(3, 3, "delete"), (5, 3, "insert")]
+    plan = " ".join(row[0] for row in rows(context, f"EXPLAIN SELECT * FROM table_changes('t', {last})"))
+    assert plan.count("partitions, 1 splits)") == 4
+
+
+def test_hive_partitions_that_move(context: sharkpy.SharkContext) -> None:
+    context.sql("CREATE TABLE t (a INT) PARTITIONED BY (d INT) STORED AS PARQUET")
+    context.sql("CREATE TABLE u (a INT) PARTITIONED BY (d INT) STORED AS PARQUET")
+    context.sql("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
+    [*_, before] = versions(context)
+    context.sql("ALTER TABLE t PARTITION (d=3) RENAME TO PARTITION (d=4)")
+    context.sql("ALTER TABLE t ADD PARTITION (d=5)")
+    context.sql("ALTER TABLE u EXCHANGE PARTITION (d=2) WITH TABLE t")
+    context.sql("ALTER TABLE t DROP PARTITION (d=1)")
+    added = [(1, 1, "insert"), (2, 2, "insert"), (3, 3, "insert")]
+    moved = [(3, 3, "delete"), (3, 4, "insert"), (2, 2, "delete"), (1, 1, "delete")]
+    assert changes(context, 1) == [*added, *moved]
+    assert changes(context, before + 1) == moved
+    assert rows(context, "SELECT a, d, _change_type FROM table_changes('u', 1)") == [(2, 2, "insert")]
 
 
 def test_wrong_calls(context: sharkpy.SharkContext, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ class MemoryCatalog:
     def at(self, table: Table, point: VersionPoint) -> Table:
         raise AssertionError("it has no earlier versions")
 
-    def changes(self, table: Table) -> list[Change]:
+    def changes(self, table: Table, first: int, last: int) -> list[Change]:
         raise AssertionError("it has no earlier versions")
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:

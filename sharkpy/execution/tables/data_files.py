@@ -13,6 +13,7 @@ from sharkpy.base.errors import CancelledError, ConfigurationError, ExecutionErr
 from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition, partition_values
 from sharkpy.catalog.json_rows import partition_format_to_text
 from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lake.lake_table import LakeTable
@@ -43,7 +44,8 @@ def table_files(table: Table, catalog: Catalog, published: CommittedFiles | None
         folder = table_folder(table.location or "", catalog)
         if isinstance(folder, LoggedFolder) and (commit := _commit_of_rows(table)):
             return tuple(folder.added_files(commit))
-        return tuple(folder.files(newest))
+        left_out = () if (other := _left_out(table)) is None else table_files(other, catalog)
+        return _without(folder.files(newest), left_out)
     except SourceError as error:
         if not _is_empty(table, error):
             raise
@@ -53,6 +55,18 @@ def table_files(table: Table, catalog: Catalog, published: CommittedFiles | None
 def _commit_of_rows(table: Table) -> int | None:
     """Return the commit of which only the added rows are read, or None for all rows of a table."""
     return table.as_of.number if table.as_of is not None and table.as_of.is_added else None
+
+
+def _left_out(table: Table) -> Table | None:
+    """Return the table at the version whose files are left out, or None if all files are read."""
+    point = table.as_of
+    return None if point is None or point.without is None else replace(table, as_of=VersionPoint(point.without))
+
+
+def _without(files: Iterable[DataFile], others: Iterable[DataFile]) -> tuple[DataFile, ...]:
+    """Return files without the files in `others`. A file of another Hive partition has other rows."""
+    known = {(one.path, one.partition) for one in others}
+    return tuple(one for one in files if (one.path, one.partition) not in known)
 
 
 def _is_empty(table: Table, error: SourceError) -> bool:
@@ -95,7 +109,12 @@ def partition_files(
         return tuple(file for file in table.named.files if file.partition in names)
     chosen = tuple(partitions)
     listed = {} if catalog is None else _listed_together(table, chosen, catalog)
-    return tuple(file for one in chosen for file in _partition_files(table, one, listed.get(one.name), catalog))
+    files = (file for one in chosen for file in _partition_files(table, one, listed.get(one.name), catalog))
+    if catalog is None or (other := _left_out(table)) is None:
+        return tuple(files)
+    names = {one.name for one in chosen}
+    known = [one for one in catalog.partitions(other) if one.name in names]
+    return _without(files, partition_files(other, known, catalog))
 
 
 def _listed_together(

@@ -41,9 +41,6 @@ from sharkpy.sql.scope import Scope, ScopeColumn
 from sharkpy.sql.session_time import MOMENT_HINT, parse_moment
 from sharkpy.values.types import NULL, STRING
 
-ADDED = "ADDED"
-"""Instead of AS OF, in trees that the binder makes: only the rows that the commit has added."""
-
 
 def table_or_rows(context: Context, database: str | None, name: str, node: exp.Expr) -> Table | LogicalPlan:
     """Return rows that the program registered under a name, else a table or files, else the rows of a variable."""
@@ -182,7 +179,7 @@ def at_version(context: Context, table: Table, version: exp.Expr | None) -> Tabl
 
 def _literal(context: Context, version: exp.Expr) -> exp.Literal:
     value = version.expression
-    if version.args.get("kind") not in ("AS OF", ADDED) or not isinstance(value, exp.Literal):
+    if version.args.get("kind") != "AS OF" or not isinstance(value, exp.Literal):
         raise context.error("AS OF and a literal expected", version, ParseError)
     return value
 
@@ -194,7 +191,7 @@ def _point(context: Context, table: Table, version: exp.Expr) -> VersionPoint:
         return VersionPoint(moment_ms=_moment(context, version, value))
     number = whole_number(value.name)
     if number is not None:
-        return VersionPoint(number, is_added=version.args["kind"] == ADDED)
+        return VersionPoint(number)
     if not is_lake(table):
         kind = "an epoch" if table.continuous else "a version"
         raise context.error(f'"{value.name}" is not the number of {kind}', version, sqlstate="22023")

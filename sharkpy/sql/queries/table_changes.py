@@ -1,27 +1,33 @@
-"""table_changes('table', from [, to]): the rows that commits have inserted into a managed table or deleted from it.
+"""Rows that commits have inserted into a managed table or deleted from it, as table_changes('table', from [, to]) and
+streams of a table WITH CHANGES give them.
 
-It becomes a UNION ALL over the commits. The rows of a commit that has only added files are the rows of these files.
-For other commits, the table after the commit is compared with the table before it.
+They are a UNION ALL over the commits. The rows of a commit that has only added files are the rows of these files. For
+other commits, the files that they have replaced are compared with the new ones.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from sqlglot import exp
 
-from sharkpy.base.errors import SharkError
+from sharkpy.base.errors import BindError, SharkError
 from sharkpy.base.parse_limits import whole_number
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_history import Change, VersionPoint
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.context import Context
 from sharkpy.sql.grammar.parser import parse_query, tokenize
-from sharkpy.sql.queries.bind_table import ADDED, find_table
+from sharkpy.sql.queries import bind_from
+from sharkpy.sql.queries.bind_table import find_table, scan
+from sharkpy.sql.scope import relation_scope
+from sharkpy.values.types import BIGINT, STRING, TIMESTAMP, Field, Schema
 
 NAME = "table_changes"
-COLUMNS = ("_change_type", "_commit", "_commit_time")
+COLUMNS = Schema((Field("_change_type", STRING), Field("_commit", BIGINT), Field("_commit_time", TIMESTAMP)))
+"""Columns after the table's own. `_change_type` is insert or delete."""
 
 
 def bind_table_changes(context: Context, node: exp.Expr) -> LogicalPlan:
@@ -33,19 +39,9 @@ def bind_table_changes(context: Context, node: exp.Expr) -> LogicalPlan:
     # The rows depend on the commits so far, so the plan is for one run.
     context.clock.read()
     try:
-        commits = [one for one in context.catalog.changes(table) if first <= one.version <= last]
+        return bind_changes(context, table, table.schema, context.catalog.changes(table, first, last))
     except SharkError as error:
         raise context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
-    pieces = [piece for one in reversed(commits) for piece in _pieces(context, node, table, one)]
-    text = " UNION ALL ".join(pieces or [_piece(table, "SELECT * FROM {} WHERE false", "insert", None)])
-    tree = parse_query(text, tokenize(text))
-    for read in tree.find_all(exp.Table):
-        version = read.args.get("version")
-        if version is not None and version.expression.name.startswith("+"):
-            version.set("kind", ADDED)
-            version.set("expression", exp.Literal.number(version.expression.name[1:]))
-    inner = dataclasses.replace(context, text=text, ctes={})
-    return inner.bind_query(tree, inner, None)
 
 
 def _arguments(context: Context, node: exp.Expr) -> tuple[Table, int, int]:
@@ -63,30 +59,84 @@ def _arguments(context: Context, node: exp.Expr) -> tuple[Table, int, int]:
     return table, first, last
 
 
-def _pieces(context: Context, node: exp.Expr, table: Table, commit: Change) -> Iterator[str]:
-    """Yield the queries of the rows that a commit has inserted and deleted."""
-    if not (commit.files_added or commit.files_removed):
+def bind_changes(
+    context: Context, table: Table, schema: Schema, commits: Iterable[Change], start: Change | None = None
+) -> LogicalPlan:
+    """Bind the rows that `commits` have inserted into a table and deleted from it: the columns of `schema`, which are
+    columns of the table, and `COLUMNS`. `commits` are in the order of `Catalog.changes`.
+
+    With `start`, all rows of the table after that commit come first, as inserted ones. Raise BindError 22023 if a
+    version is not available or lacks a column.
+    """
+    tables: dict[str, Table] = {}
+    pieces = [] if start is None else [_all_rows(context, table, schema, start, tables)]
+    for commit in reversed(list(commits)):
+        pieces += _pieces(context, table, schema, commit, tables)
+    if not pieces:
+        tables["nothing"] = table
+        pieces.append(_piece(f"SELECT {_names(schema)} FROM nothing WHERE false", "insert", None))
+    return _bound(context, " UNION ALL ".join(pieces), tables)
+
+
+def _all_rows(context: Context, table: Table, schema: Schema, commit: Change, tables: dict[str, Table]) -> str:
+    """Return the query of all rows after a commit. `tables` gets the versions that it reads, by their names in it."""
+    tables["start"] = _at(context, table, schema, VersionPoint(commit.version))
+    return _piece(f"SELECT {_names(schema)} FROM start", "insert", commit)
+
+
+def _pieces(context: Context, table: Table, schema: Schema, commit: Change, tables: dict[str, Table]) -> Iterator[str]:
+    """Yield the queries of the rows that a commit has inserted and deleted. `tables`: see `_all_rows`."""
+    number, columns = commit.version, _names(schema)
+    if not (commit.files_added or commit.files_removed or commit.moves_partitions):
         return
+    if commit.files_added and not commit.files_removed:
+        # Files that are in another table by now are found by a comparison only.
+        with suppress(BindError):
+            tables[f"added{number}"] = _at(context, table, schema, VersionPoint(number, is_added=True))
+            yield _piece(f"SELECT {columns} FROM added{number}", "insert", commit)
+            return
+    for name, version, other in (("after", number, number - 1), ("before", number - 1, number)):
+        tables[f"{name}{number}"] = _at(context, table, schema, VersionPoint(version, without=other))
+    before, after = (f"SELECT {columns} FROM {name}{number}" for name in ("before", "after"))
+    yield _piece(f"{before} EXCEPT ALL {after}", "delete", commit)
+    yield _piece(f"{after} EXCEPT ALL {before}", "insert", commit)
+
+
+def _at(context: Context, table: Table, schema: Schema, point: VersionPoint) -> Table:
+    """Return a table at a version. Raise BindError 22023 if it is not available, or lacks a column of `schema`."""
     try:
-        now = context.catalog.at(table, VersionPoint(commit.version, is_added=not commit.files_removed))
-        before = context.catalog.at(table, VersionPoint(commit.version - 1)) if commit.files_removed else now
-    except SharkError as error:
+        found = context.catalog.at(table, point)
+    except BindError as error:
         hint = "the changes of the oldest version that is available may not be known"
-        raise context.error(error.message, node, type(error), hint, error.sqlstate) from None
-    if any(one.schema.names != table.schema.names for one in (now, before)):
-        message = f"the columns of {table.qualified_name} were others at version {commit.version}"
-        raise context.error(message, node, hint="name later versions", sqlstate="22023")
-    if not commit.files_removed:
-        yield _piece(table, f"SELECT * FROM {{}} VERSION AS OF '+{commit.version}'", "insert", commit)
-        return
-    after, earlier = (f"SELECT * FROM {{}} VERSION AS OF {number}" for number in (commit.version, commit.version - 1))
-    yield _piece(table, f"{earlier} EXCEPT ALL {after}", "delete", commit)
-    yield _piece(table, f"{after} EXCEPT ALL {earlier}", "insert", commit)
+        raise BindError(error.message, hint=hint, sqlstate=error.sqlstate) from None
+    types = {field.name: field.dtype for field in found.schema}
+    if missing := next((field.name for field in schema if types.get(field.name) != field.dtype), None):
+        message = f'{table.qualified_name} had no such column "{missing}" at version {point.number}'
+        raise BindError(message, hint="the changes of later versions may be read", sqlstate="22023")
+    return found
 
 
-def _piece(table: Table, rows: str, kind: str, commit: Change | None) -> str:
-    name = ".".join(f"`{part.replace('`', '``')}`" for part in (table.database, table.name))
+def _names(schema: Schema) -> str:
+    return ", ".join(_quoted(name) for name in schema.names)
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _piece(rows: str, kind: str, commit: Change | None) -> str:
     number, time_ms = (0, 0) if commit is None else (commit.version, commit.time_ms)
     values = (f"'{kind}'", f"CAST({number} AS BIGINT)", f"timestamp_millis({time_ms})")
-    added = ", ".join(f"{value} AS `{column}`" for value, column in zip(values, COLUMNS, strict=True))
-    return f"SELECT *, {added} FROM ({rows.replace('{}', name)}) `rows`"
+    added = ", ".join(f"{value} AS {name}" for value, name in zip(values, COLUMNS.names, strict=True))
+    return f"SELECT *, {added} FROM ({rows}) `rows`"
+
+
+def _bound(context: Context, text: str, tables: Mapping[str, Table]) -> LogicalPlan:
+    """Bind a query over `tables`, by their names in `text`."""
+    inner = dataclasses.replace(context, text=text, ctes={})
+    tree = parse_query(text, tokenize(text))
+    for node in list(tree.find_all(exp.Table)):
+        rows = scan(inner, tables[node.name])
+        scope = relation_scope(node.name, None, rows.output, None)
+        node.replace(bind_from.BoundRelation(this=bind_from.Relation(rows, scope)))
+    return inner.bind_query(tree, inner, None)

@@ -90,8 +90,8 @@ class _ViewRecorder:
     def at(self, table: Table, point: VersionPoint) -> Table:
         return self._catalog.at(table, point)
 
-    def changes(self, table: Table) -> list[Change]:
-        return self._catalog.changes(table)
+    def changes(self, table: Table, first: int, last: int) -> list[Change]:
+        return self._catalog.changes(table, first, last)
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         return self._catalog.lake_facts(table, what)

@@ -244,6 +244,7 @@ class Catalog(GarbageCollector):
         if is_kept and self.retention(current).seconds > 0:
             self.dropped.keep(current)
             return
+        self.streams.forget_source(table.table_id)
         if table.owns_data:
             from sharkpy.catalog.table_folders import drops_folder
 

@@ -17,8 +17,10 @@ from sharkpy.catalog.readable_catalog import ReadableCatalog
 from sharkpy.catalog.trash import Leavings, remove_file
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.table_folders import TableFolders
+    from sharkpy.catalog.table_history import Retention
 
 _GARBAGE_BATCH = 256
 _PURGE_SECONDS = 60.0
@@ -57,9 +59,27 @@ class GarbageCollector(ReadableCatalog):
         """
         if not self.has_history(table):
             return 1 << 62
-        oldest = self.history.oldest_retained(table.base_id, self.retention(table))
+        oldest = self.oldest_retained(table, self.retention(table))
         self.history.forget_before(table.base_id, oldest)
         return oldest
+
+    def oldest_retained(self, table: Table, retention: Retention) -> int:
+        """Return the oldest version that a table retains. Streams of its changes need the versions from the last commit
+        on that they have read, for the retention's `unread_seconds`.
+        """
+        oldest = self.history.oldest_retained(table.base_id, retention)
+        known = (self.current_table(one) for one in self.streams.fed_by(table.base_id))
+        if not (streams := [one.table_id for one in known if one is not None and one.follows_changes]):
+            return oldest
+        queries = self.streams.queries()
+        wanted = min(self._last_read(one, queries) for one in streams)
+        return min(oldest, max(wanted, self.history.last_older_than(retention.unread_seconds)))
+
+    def _last_read(self, stream: str, queries: Sequence[ContinuousQuery]) -> int:
+        """Return the last commit that all queries of a stream of changes have read; at first, that of its start."""
+        start = self.streams.end(stream) - 1
+        offsets = [one.offset(stream) or dict(one.start).get(stream, ()) for one in queries if stream in one.streams]
+        return min((max(start, offset[0] - 1) if offset else start for offset in offsets), default=start)
 
     def forget_dropped_partition(self, table: Table, folder: str) -> bool:
         """Forget the folder of a dropped Hive partition that has no files left. Return False if it is still in use."""
@@ -74,6 +94,7 @@ class GarbageCollector(ReadableCatalog):
                 if uri.below(folder, self.warehouse_dir) is not None:
                     self._file.add_garbage(folder)
             self.dropped.forget(table)
+            self.streams.forget_source(table.table_id)
 
     def clear_garbage(self, path: str) -> None:
         """Remove garbage of dropped tables and Hive partitions at `path` and in its parents, before data is put there.

@@ -24,6 +24,8 @@ VIEW_DATABASE = "view.catalogAndNamespace.part.1"
 """Property with the database in which a view's text is resolved, by Spark's name."""
 CLAUSE_PROPERTIES = frozenset((GIVES_PROPERTY, EXPIRES_PROPERTY, VIEW_DATABASE, *EMIT_PROPERTIES.values()))
 """Properties that store clauses of continuous queries. Statements that list or change properties skip them."""
+CHANGES = "changes"
+"""Option of a stream FROM TABLE: true for the inserted and deleted rows of each commit."""
 STATE_PREFIX = "$state_"
 """Prefix of the names of state tables."""
 
@@ -243,6 +245,11 @@ class Table:
     @property
     def is_stream(self) -> bool:
         return self.kind is TableKind.STREAM
+
+    @property
+    def follows_changes(self) -> bool:
+        """True for a stream of a table WITH CHANGES."""
+        return self.stream is not None and (CHANGES, "true") in self.stream.options
 
     @property
     def is_continuous_insert(self) -> bool:

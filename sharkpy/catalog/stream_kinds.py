@@ -14,7 +14,7 @@ from sharkpy.catalog import kafka_options as kafka
 from sharkpy.catalog.avro_schema import LITERAL, URL
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.kafka_options import CLIENT_PREFIX, FAIL_ON_LOSS
-from sharkpy.catalog.model import StorageFormat
+from sharkpy.catalog.model import CHANGES, StorageFormat
 from sharkpy.catalog.system_tables import KEY
 from sharkpy.values.types import BIGINT, TIMESTAMP, Field, Schema
 
@@ -67,6 +67,7 @@ MAX_ROWS = "max.rows.per.epoch"
 ROWS_PER_SECOND = "rowsPerSecond"
 START_MS = "start.ms"
 HISTORY = "history"
+STARTING_VERSION = "startingVersion"
 ANY_COLUMNS = Schema(())
 SPANS = Schema((Field("$after", TIMESTAMP), Field("$until", TIMESTAMP)))
 """Columns of the files of a stream FROM a TABLE of windows that a watermark closes: how far the watermark has moved."""
@@ -169,6 +170,8 @@ TABLE = StreamKind(
     "the name of a table",
     (
         StreamOption(HISTORY, "false", ("true", "false").__contains__, "true: the rows that the table has come first"),
+        StreamOption(CHANGES, "false", ("true", "false").__contains__, "true: deleted rows come, too"),
+        StreamOption(STARTING_VERSION, "", count(1), "first commit whose changes come"),
         StreamOption(MAX_FILES, "10000", count(1), "files of an epoch"),
     ),
     takes_format=False,

@@ -157,20 +157,24 @@ class StreamStore:
             self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND number = ?", table_id, number)
         if last >= 0 and self.end(table_id) != last + 1:
             self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND name = ''", table_id)
-            self._file.run("INSERT INTO stream_file_ VALUES (?, ?, '', 0, 0, '', '')", table_id, last)
+            self.begin_after(table_id, last)
 
-    # Tables whose appended rows are streams
+    def begin_after(self, table_id: str, number: int) -> None:
+        """Let the numbers of a new stream's items begin after `number`, as if earlier items were forgotten."""
+        self._file.run("INSERT INTO stream_file_ VALUES (?, ?, '', 0, 0, '', '')", table_id, number)
+
+    # Tables whose rows are streams
 
     def add_feed(self, stream_id: str, table_id: str) -> None:
-        """Make the rows that are appended to a table from now on the rows of a stream."""
+        """Make the rows that are written to a table from now on the rows of a stream."""
         self._file.run("INSERT INTO feed_ (stream_id, table_id) VALUES (?, ?)", stream_id, table_id)
 
     def fed_by(self, table_id: str) -> list[str]:
-        """Return the ids of the streams of a table's appended rows."""
+        """Return the ids of the streams of a table's rows."""
         return [stream for (stream,) in self._file.rows("SELECT stream_id FROM feed_ WHERE table_id = ?", table_id)]
 
     def feeding(self, stream_id: str) -> str | None:
-        """Return the id of the table whose appended rows are a stream, or None if it was dropped."""
+        """Return the id of the table that a stream follows, or None if the table cannot be restored any more."""
         row = self._file.row("SELECT table_id FROM feed_ WHERE stream_id = ?", stream_id)
         return None if row is None else str(row[0])
 
@@ -181,11 +185,15 @@ class StreamStore:
         sql = "SELECT name FROM stream_file_ WHERE name LIKE '%:/%' AND table_id IN (SELECT stream_id FROM feed_)"
         return [name for (name,) in self._file.rows(sql)]
 
+    def forget_source(self, table_id: str) -> None:
+        """Forget which streams follow a table, since it cannot be restored any more."""
+        self._file.run("DELETE FROM feed_ WHERE table_id = ?", table_id)
+
     def forget(self, table_id: str, query_id: str) -> None:
         """Forget a table or stream, and its continuous query."""
         self._file.run("DELETE FROM generation_ WHERE table_id = ?", table_id)
         self._file.run("DELETE FROM stream_file_ WHERE table_id = ?", table_id)
-        self._file.run("DELETE FROM feed_ WHERE stream_id = ? OR table_id = ?", table_id, table_id)
+        self._file.run("DELETE FROM feed_ WHERE stream_id = ?", table_id)
         if query_id:
             self._file.run("DELETE FROM continuous_ WHERE query_id = ?", query_id)
             self.epochs.forget(query_id)

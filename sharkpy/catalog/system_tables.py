@@ -75,6 +75,8 @@ def is_virtual(name: str) -> bool:
 def _virtual_columns(table: Table) -> Schema:
     if table.stream is None:
         return _OF_FILES
+    if table.follows_changes:
+        return Schema(())
     found = _OF_KINDS.get(table.stream.kind, _OF_FILES)
     if dict(table.stream.options).get(TIMES, "").lower() != MILLISECONDS:
         return found

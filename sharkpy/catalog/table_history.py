@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import BindError
-from sharkpy.base.settings import RETAINED_VERSIONS, RETENTION, Conf, duration_seconds
+from sharkpy.base.settings import RETAINED_VERSIONS, RETENTION, UNREAD_RETENTION, Conf, duration_seconds
 
 if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
@@ -66,16 +66,21 @@ class VersionPoint:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Versions that a table retains: the versions of the last `seconds`, but at most `versions` of them."""
+    """Versions that a table retains: the versions of the last `seconds`, but at most `versions` of them.
+
+    Versions that a stream of the table's changes has not read stay for `unread_seconds`.
+    """
 
     seconds: float = 0.0
     versions: int = 1
+    unread_seconds: float = 0.0
 
     @staticmethod
     def of(table: Table, conf: Conf) -> Retention:
         """Return the retention by the table's property, else by the settings."""
         text = dict(table.properties).get(RETENTION.key, conf.value(RETENTION))
-        return Retention(duration_seconds(text), conf.value(RETAINED_VERSIONS))
+        unread = duration_seconds(conf.value(UNREAD_RETENTION))
+        return Retention(duration_seconds(text), conf.value(RETAINED_VERSIONS), unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +191,21 @@ class TableHistory:
         row = self._file.row(sql, time_ms)
         return 0 if row is None else int(row[0])
 
+    def last_older_than(self, seconds: float) -> int:
+        """Return the last commit that is older than some seconds; 0 if there is none."""
+        return self.last_before(int((time.time() - seconds) * 1000))
+
+    def versions(self, table_id: str) -> tuple[int, int] | None:
+        """Return the oldest and the last version of a table that can be read, or None if there is none."""
+        sql = "SELECT min(commit_id), max(commit_id) FROM change_ WHERE table_id = ?"
+        row = self._file.row(sql, table_id)
+        return None if row is None or row[0] is None else (int(row[0]), int(row[1]))
+
+    def sizes(self, table_id: str, first: int, limit: int) -> list[tuple[int, int]]:
+        """Return at most `limit` commits of a table from `first` on, each with its number of changed files."""
+        sql = "SELECT commit_id, files_added + files_removed FROM change_ WHERE table_id = ? AND commit_id >= ?"
+        return [*self._file.rows(f"{sql} ORDER BY commit_id LIMIT ?", table_id, first, limit)]
+
     def definition(self, table_id: str, version: int) -> str | None:
         """Return the definition that a table had at a version, or None if it is the current one."""
         sql = "SELECT definition FROM past_definition_ WHERE table_id = ? AND until > ? ORDER BY until LIMIT 1"
@@ -198,7 +218,7 @@ class TableHistory:
         """Return the oldest version that a table retains."""
         if retention.seconds <= 0:
             return 1 << 62
-        by_time = self.last_before(int((time.time() - retention.seconds) * 1000))
+        by_time = self.last_older_than(retention.seconds)
         sql = "SELECT commit_id FROM change_ WHERE table_id = ? ORDER BY commit_id DESC LIMIT 1 OFFSET ?"
         row = self._file.row(sql, table_id, retention.versions - 1)
         return by_time if row is None else max(by_time, int(row[0]))

@@ -151,7 +151,9 @@ def _stream_text(stream: Table, source: StreamSource, command: Continuous, sessi
     place = current_source(stream, source, session.catalog).place or (stream.location if kind is FOLDER else "")
     words = [f"FROM {kind.name}", f'topic "{options[TOPIC]}"' if kind is KAFKA else place or ""]
     text = " ".join(filter(None, words))
-    if kind.takes_format or kind in (PROGRAM, TABLE):
+    if stream.follows_changes:
+        text = f"{text} WITH CHANGES"
+    elif kind.takes_format or kind in (PROGRAM, TABLE):
         text = f"{text}, {stream.storage.name}"
     return f"{text}; {_beginning(stream, options, source.kind, command.start)}; {_limit(source, command.trigger)}"
 
@@ -169,7 +171,7 @@ def _beginning(stream: Table, options: dict[str, str], kind: str, start: StartFr
     if kind == KAFKA.name and (given := options.get(START) or options.get(START_TIME)):
         key = START if options.get(START) else START_TIME
         return f"begins with {key} {given}"
-    return f"begins with the first available {_ITEMS[kind]}"
+    return f"begins with the first available {'commit' if stream.follows_changes else _ITEMS[kind]}"
 
 
 def _limit(source: StreamSource, trigger: Trigger) -> str:

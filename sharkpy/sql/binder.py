@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import ModuleType
 from typing import TypeVar
@@ -12,6 +12,7 @@ from typing import TypeVar
 from sharkpy.base.errors import ParseError, did_you_mean
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.table_history import Change
 from sharkpy.plan.commands import Insert, MultiInsert, StateInserts, Statement
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.context import CatalogReader, Context, StatementClock
@@ -20,6 +21,7 @@ from sharkpy.sql.grammar.strict_parser import release_trees
 from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.nesting import within_stack
+from sharkpy.sql.queries import table_changes
 from sharkpy.sql.queries.bind_query import bind_query
 from sharkpy.sql.queries.bind_star import expand_star
 from sharkpy.sql.session_time import with_session_time
@@ -57,6 +59,7 @@ from sharkpy.sql.statements.command_binder import (
     CommandHandler,
 )
 from sharkpy.sql.statements.refused_statements import refused_statement
+from sharkpy.values.types import Schema
 
 COMMANDS: dict[str, CommandHandler] = {
     "SHOW": bind_show.bind_show,
@@ -172,6 +175,22 @@ def bind_state_progress(text: str, state: Table, catalog: CatalogReader, conf: C
     Errors: see `bind`.
     """
     return _bound_query(text, catalog, conf, database, partial(state_progress, state=state))
+
+
+def bind_changes(
+    table: Table,
+    schema: Schema,
+    commits: Iterable[Change],
+    catalog: CatalogReader,
+    conf: Conf,
+    start: Change | None = None,
+) -> LogicalPlan:
+    """Bind the rows that commits have inserted into a table and deleted from it, see `table_changes.bind_changes`."""
+
+    def bound(context: Context, _: TokenReader) -> LogicalPlan:
+        return table_changes.bind_changes(context, table, schema, commits, start)
+
+    return _bound("", catalog, conf, table.database, None, bound)
 
 
 def _bound_query(

@@ -22,7 +22,7 @@ DAYS = 86_400.0
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
     with closing(Catalog(tmp_path)) as catalog:
-        catalog.retention = lambda _: Retention(7 * DAYS, 1000)
+        catalog.retention = lambda _: Retention(7 * DAYS, 1000, 14 * DAYS)
         yield catalog
 
 
@@ -143,10 +143,11 @@ def test_commits_without_a_version_are_forgotten(catalog: Catalog, table: Table)
 
 def test_the_retention_of_a_table(table: Table) -> None:
     conf = Conf()
-    assert Retention.of(table, conf) == Retention(7 * DAYS, 1000)
+    assert Retention.of(table, conf) == Retention(7 * DAYS, 1000, 14 * DAYS)
     conf.set("shark.table.retention", "36 hours")
     conf.set("shark.table.retention.versions", "5")
-    assert Retention.of(table, conf) == Retention(1.5 * DAYS, 5)
+    conf.set("shark.table.retention.unread", "2 days")
+    assert Retention.of(table, conf) == Retention(1.5 * DAYS, 5, 2 * DAYS)
 
 
 @pytest.mark.parametrize(

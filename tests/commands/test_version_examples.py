@@ -25,4 +25,4 @@ def test_examples(tmp_path: Path) -> None:
             else:
                 assert answer == text.splitlines()
                 checked += 1
-    assert checked == 7
+    assert checked == 8

@@ -268,6 +268,13 @@ RETAINED_VERSIONS = Setting(
     is_guarded=True,
     least=1,
 )
+UNREAD_RETENTION = Setting(
+    "shark.table.retention.unread",
+    "14 days",
+    "Time for which the changes of a table are retained if a stream WITH CHANGES has not read them.",
+    is_guarded=True,
+    check=_checked_duration,
+)
 KEEP_SECONDS = Setting(
     "shark.storage.keep.seconds",
     600.0,

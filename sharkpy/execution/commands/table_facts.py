@@ -153,7 +153,7 @@ def _query_facts(query: ContinuousQuery, catalog: Catalog) -> Iterator[Fact]:
     for stream in query.streams:
         table = catalog.current_table(stream)
         name = stream if table is None else table.qualified_name
-        known = catalog.streams.end(stream)
+        known = 0 if table is None or table.location is None else catalog.streams.end(stream)
         yield f"Offset of {name}", f"{_text(query.offset(stream))}{f' of {known}' if known else ''}"
 
 

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.table_history import Retention
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult, table_of, time_text
 from sharkpy.execution.commands.writes.staged_write import (
     ConflictCheck,
@@ -161,8 +160,8 @@ def vacuum_table(command: VacuumTable, session: EngineSession) -> CommandResult:
     session.catalog.require_history(table, "VACUUM")
     retention = catalog.retention(table)
     if command.seconds is not None:
-        retention = Retention(command.seconds, retention.versions)
-    oldest = catalog.history.oldest_retained(table.table_id, retention)
+        retention = replace(retention, seconds=command.seconds)
+    oldest = catalog.oldest_retained(table, retention)
     rows = [
         (one.path, one.size_bytes)
         for folder in catalog.log.folders_to_sweep(table.table_id, oldest)

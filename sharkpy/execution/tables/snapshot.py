@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sharkpy.base.cleanup import finalize_at_once
 from sharkpy.base.errors import TableChangedError, UnsupportedError
+from sharkpy.catalog.catalog import new_table_id
+from sharkpy.catalog.model import CACHE_PROPERTY, CacheMode, TableKind
 from sharkpy.columnar.block_ranges import prefix_share, range_share
 from sharkpy.execution.tables.data_files import columns_in_files, partitions_of, table_files
 from sharkpy.execution.tables.partition_reads import LakeReads, PartitionedTable
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.physical.hive_partitions import HivePartitions
     from sharkpy.plan.expr import PythonValue
+    from sharkpy.plan.logical import LogicalPlan
     from sharkpy.sources.layout import DataFile
     from sharkpy.sources.source import Split
     from sharkpy.values.types import DataType
@@ -76,6 +79,7 @@ class QuerySnapshot:
         self._files: dict[str, Sequence[DataFile]] = {}
         self._given: dict[str, tuple[DataFile, ...]] = {}
         self._given_splits: dict[str, list[Split]] = {}
+        self._given_queries: dict[str, tuple[QueryTable, ...]] = {}
         self._malformed_handling: dict[str, str] = {}
         self._statistics: dict[str, TableStatistics | None] = {}
         self._published: dict[str, CommittedFiles] = {}
@@ -85,6 +89,11 @@ class QuerySnapshot:
         self._is_pinned = False
         self._release_readers = partial(_release_readers, catalog.readers, self._entered, table_cache, self._computed)
         finalize_at_once(self, self._release_readers)
+
+    @property
+    def conf(self) -> Conf:
+        """Settings of the statement."""
+        return self._conf
 
     def release(self) -> None:
         """End the snapshot after its rows have been read.
@@ -110,9 +119,22 @@ class QuerySnapshot:
         """Set the splits that the rows of a stream without files are read from."""
         self._given_splits[stream.table_id] = list(splits)
 
+    def give_queries(self, stream: Table, queries: Sequence[LogicalPlan]) -> None:
+        """Set the queries that compute a stream's rows, one after the other, when the stream is first read.
+
+        They have the columns of the stream.
+        """
+        of_memory = ((CACHE_PROPERTY, CacheMode.MEMORY_ONLY.value),)
+        self._given_queries[stream.table_id] = tuple(
+            QueryTable(
+                new_table_id(), "", stream.name, TableKind.TEMPORARY, stream.schema, properties=of_memory, query=one
+            )
+            for one in queries
+        )
+
     def has_own_rows(self, table: Table) -> bool:
         """True if this snapshot was given its own rows for a table."""
-        return table.table_id in self._given or table.table_id in self._given_splits
+        return any(table.table_id in one for one in (self._given, self._given_splits, self._given_queries))
 
     def handle_malformed(self, stream: Table, how: str) -> None:
         """Set how malformed rows of a stream are handled: COUNTED or SKIPPED."""
@@ -274,8 +296,8 @@ class QuerySnapshot:
             self._entered.append(self.catalog.readers.enter(table.location))
 
     def _version(self, table: Table) -> TableVersion | None:
-        if isinstance(table, QueryTable) and table.table_id not in self._versions:
-            self._versions[table.table_id] = self._compute(table)
+        if table.table_id not in self._versions and (queries := self._queries_of(table)):
+            self._versions[table.table_id] = self._compute(*queries)
         if table.table_id not in self._versions:
             self._tables[table.table_id] = table
             self._enter(table)
@@ -288,10 +310,20 @@ class QuerySnapshot:
             self._versions[table.table_id] = self._table_cache.version(table, published)
         return self._versions[table.table_id]
 
-    def _compute(self, table: QueryTable) -> TableVersion:
-        blocks = self._compute_table(table, self)
-        self._computed.append(table)
-        return self._table_cache.put(table, blocks)
+    def _queries_of(self, table: Table) -> Sequence[QueryTable]:
+        """Return the queries that compute the rows of a table in this snapshot; empty for other tables."""
+        if isinstance(table, QueryTable):
+            return (table,)
+        if table.is_stream and self._needs_reader(table):
+            self._give_now(table, self)
+        return self._given_queries.get(table.table_id, ())
+
+    def _compute(self, first: QueryTable, *others: QueryTable) -> TableVersion:
+        version = self._table_cache.put(first, self._compute_table(first, self))
+        self._computed.append(first)
+        for one in others:
+            version = self._table_cache.append(first, self._compute_table(one, self))
+        return version
 
     def _file_splits(self, table: Table) -> list[Split]:
         if table.table_id not in self._splits:
@@ -301,8 +333,6 @@ class QuerySnapshot:
         return self._splits[table.table_id]
 
     def _list_splits(self, table: Table) -> list[Split]:
-        if table.is_stream and self._needs_reader(table):
-            self._give_now(table, self)
         if table.table_id in self._given_splits:
             return self._given_splits[table.table_id]
         if table.location is None:

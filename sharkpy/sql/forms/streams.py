@@ -15,7 +15,8 @@ STREAMS = (
         """\
 CREATE STREAM [IF NOT EXISTS] name [(column type | name [type] AS (expression), … [, WATERMARK FOR column AS …])]
   [PARTITIONED BY (column type, …)] [COMMENT 'text'] [ROW FORMAT …] [STORED AS format] [TBLPROPERTIES (…)]
-  FROM FOLDER 'path' | PROGRAM | SOCKET 'host:port' | RATE | KAFKA | TABLE name [WITH HISTORY] [('option' = 'value', …)]""",
+  FROM FOLDER 'path' | PROGRAM | SOCKET 'host:port' | RATE | KAFKA | TABLE name [WITH HISTORY] [WITH CHANGES]
+  [('option' = 'value', …)]""",
         "Declare an input that grows: files of a folder, rows of a program, a topic of Kafka.",
         "CREATE STREAM sales (item STRING, price DOUBLE) STORED AS JSONFILE FROM FOLDER 'sales'",
         (

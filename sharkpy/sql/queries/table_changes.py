@@ -17,7 +17,7 @@ from sharkpy.base.errors import BindError, SharkError
 from sharkpy.base.parse_limits import whole_number
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_history import Change, VersionPoint
-from sharkpy.plan.logical import LogicalPlan
+from sharkpy.plan.logical import LogicalPlan, Values
 from sharkpy.sql.context import Context
 from sharkpy.sql.grammar.parser import parse_query, tokenize
 from sharkpy.sql.queries import bind_from
@@ -73,8 +73,7 @@ def bind_changes(
     for commit in reversed(list(commits)):
         pieces += _pieces(context, table, schema, commit, tables)
     if not pieces:
-        tables["nothing"] = table
-        pieces.append(_piece(f"SELECT {_names(schema)} FROM nothing WHERE false", "insert", None))
+        return Values(tuple(context.column(field.name, field.dtype) for field in (*schema, *COLUMNS)), ())
     return _bound(context, " UNION ALL ".join(pieces), tables)
 
 
@@ -124,9 +123,8 @@ def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def _piece(rows: str, kind: str, commit: Change | None) -> str:
-    number, time_ms = (0, 0) if commit is None else (commit.version, commit.time_ms)
-    values = (f"'{kind}'", f"CAST({number} AS BIGINT)", f"timestamp_millis({time_ms})")
+def _piece(rows: str, kind: str, commit: Change) -> str:
+    values = (f"'{kind}'", f"CAST({commit.version} AS BIGINT)", f"timestamp_millis({commit.time_ms})")
     added = ", ".join(f"{value} AS {name}" for value, name in zip(values, COLUMNS.names, strict=True))
     return f"SELECT *, {added} FROM ({rows}) `rows`"
 

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from functools import partial
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import BindError, ParseError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.catalog.lake_tables import is_lake
-from sharkpy.catalog.model import ComputedColumn, StorageFormat, StreamSource, Table, TableKind, Watermark
+from sharkpy.catalog.model import CHANGES, ComputedColumn, StorageFormat, StreamSource, Table, TableKind, Watermark
 from sharkpy.catalog.stream_kinds import (
     FOLDER,
     HISTORY,
     KINDS,
     SPANS_STORAGE,
+    STARTING_VERSION,
     TABLE,
     Properties,
     StreamKind,
@@ -28,6 +30,7 @@ from sharkpy.plan.commands import CreateStream, DropStream
 from sharkpy.sql.expressions.literals import interval_literal
 from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.queries.bind_view import divided_view
+from sharkpy.sql.queries.table_changes import COLUMNS
 from sharkpy.sql.statements.bind_columns import check_computed, column_fields, path_columns
 from sharkpy.sql.statements.bind_storage import combined, with_options
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, columns_by_format, table_clauses
@@ -149,7 +152,7 @@ def _refuse_other_words(binder: CommandBinder) -> None:
 def _of_table(
     binder: CommandBinder, place: tuple[str, str], if_not_exists: bool, clauses: TableClauses
 ) -> CreateStream:
-    """Bind table [WITH HISTORY] [(options)], after FROM TABLE."""
+    """Bind table [WITH HISTORY] [WITH CHANGES] [(options)], after FROM TABLE."""
     reader = binder.reader
     if clauses.row is not None or clauses.file is not None or clauses.options:
         raise reader.unsupported("a format of a stream FROM TABLE")
@@ -161,19 +164,53 @@ def _of_table(
         raise binder.error(
             f"a stream FROM TABLE of the format {table.storage.name} is not supported", token, UnsupportedError
         )
-    storage = table.storage
+    words = list(iter(partial(_with_word, reader), ""))
+    given, properties = _options(binder, TABLE, clauses, token)
+    options = {**dict(given), **dict.fromkeys(words, "true")}
+    source = StreamSource(TABLE.name, tuple(options.items()), table.qualified_name)
+    command = CreateStream(
+        *place, table.schema, source, if_not_exists, None, table.storage, properties, clauses.comment, table
+    )
+    if options.get(CHANGES) == "true":
+        return _of_changes(binder, command, table, token)
+    if STARTING_VERSION in options:
+        message = f"the option {STARTING_VERSION} is for a stream FROM TABLE … WITH CHANGES"
+        raise binder.error(message, token, sqlstate="22023")
     if table.has_state and not table.gives:
-        storage = _storage_of_state(binder, table, token)
-    elif table.is_view or table.streaming_kind not in ("", "continuous table"):
+        return dataclasses.replace(command, storage=_storage_of_state(binder, table, token))
+    _check_is_table(binder, table, token)
+    return command
+
+
+def _with_word(reader: TokenReader) -> str:
+    """Read WITH HISTORY or WITH CHANGES. Return the name of the option, or an empty text for other words."""
+    if reader.match("WITH", "HISTORY"):
+        return HISTORY
+    return CHANGES if reader.match("WITH", "CHANGES") else ""
+
+
+def _of_changes(binder: CommandBinder, command: CreateStream, table: Table, token: Token | None) -> CreateStream:
+    """Return the command of a stream WITH CHANGES, which adds columns to the table's own."""
+    options = dict(command.source.options)
+    if options.get(HISTORY) == "true" and STARTING_VERSION in options:
+        message = f"WITH HISTORY and {STARTING_VERSION} of one stream"
+        raise binder.error(message, token, hint="WITH HISTORY begins with the current rows", sqlstate="22023")
+    if table.continuous:
+        message = f"WITH CHANGES of {table.qualified_name}, a continuous table, is not supported"
+        hint = "leave out WITH CHANGES: FROM TABLE reads the rows that its epochs append"
+        raise binder.error(message, token, UnsupportedError, hint)
+    _check_is_table(binder, table, token)
+    if taken := next((name for name in COLUMNS.names if table.schema.has(name)), None):
+        message = f'{table.qualified_name} has a column "{taken}", which a stream WITH CHANGES adds'
+        raise binder.error(message, token, sqlstate="42701")
+    schema = Schema((*table.schema, *COLUMNS))
+    return dataclasses.replace(command, schema=schema, storage=StorageFormat("parquet"))
+
+
+def _check_is_table(binder: CommandBinder, table: Table, token: Token | None) -> None:
+    if table.is_view or table.streaming_kind not in ("", "continuous table"):
         kind = table.streaming_kind or "view"
         raise binder.error(f"{table.qualified_name} is a {kind}, not a table", token, sqlstate="42809")
-    with_history = reader.match("WITH", "HISTORY")
-    given, properties = _options(binder, TABLE, clauses, token)
-    options = dict(given)
-    if with_history:
-        options[HISTORY] = "true"
-    source = StreamSource(TABLE.name, tuple(options.items()), table.qualified_name)
-    return CreateStream(*place, table.schema, source, if_not_exists, None, storage, properties, clauses.comment, table)
 
 
 def _storage_of_state(binder: CommandBinder, table: Table, token: Token | None) -> StorageFormat:

@@ -158,14 +158,16 @@ def _behind_table(
 
 
 def _offsets(start: StartFrom, streams: Sequence[str], session: StreamSession) -> Offsets:
-    """Return the start offsets of streams, by id, or () for the first items of all streams."""
-    if start.is_earliest:
-        return ()
+    """Return the start offsets of streams, by id. Streams without one are read from their first existing item.
+
+    Streams of changes always have one, so that lost changes are an error before the first epoch, too.
+    """
     found = []
     for stream in streams:
         table = session.catalog.current_table(stream)
         assert table is not None  # the statement was bound over it
-        found.append((stream, _position(start, table, session)))
+        if not start.is_earliest or table.follows_changes:
+            found.append((stream, _position(start, table, session)))
     return tuple(found)
 
 

@@ -255,9 +255,13 @@ class Streams:
         """Return a stream of the rows that programs push: `push().write(rows)`."""
         return self._made(name, columns, watermark, "FROM PROGRAM", None)
 
-    def from_table(self, name: str, table: str, *, history: bool = False) -> Stream:
-        """Return a stream of the rows appended to a table from now on. `history`: preceded by its current rows."""
-        words = f"{_place(name)} FROM TABLE {_place(table)}{' WITH HISTORY' if history else ''}"
+    def from_table(self, name: str, table: str, *, history: bool = False, changes: bool = False) -> Stream:
+        """Return a stream of the rows appended to a table from now on.
+
+        `history`: preceded by its current rows. `changes`: of all inserted and deleted rows, with `_change_type`.
+        """
+        options = f"{' WITH HISTORY' if history else ''}{' WITH CHANGES' if changes else ''}"
+        words = f"{_place(name)} FROM TABLE {_place(table)}{options}"
         return self._run(name, f"CREATE STREAM IF NOT EXISTS {words}")
 
     def _made(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, PROGRAM, RATE, SOCKET, TABLE, has_spans
+from sharkpy.streaming.sources.change_reader import ChangeReader
 from sharkpy.streaming.sources.closed_windows import ClosedSpans
 from sharkpy.streaming.sources.folder_reader import FolderReader
 from sharkpy.streaming.sources.kafka_reader import KafkaReader
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 
 def _reader_of_table(stream: Table, catalog: Catalog, _: FolderEvents) -> SourceReader:
-    """Return a reader of the rows appended to a table, or of the windows that the watermark of a table closes."""
+    """Return a reader of the rows appended to a table, of all its changes, or of the windows that its watermark
+    closes.
+    """
+    if stream.follows_changes:
+        return ChangeReader(stream, catalog)
     return ClosedSpans(stream, catalog) if has_spans(stream) else TableReader(stream, catalog)
 
 

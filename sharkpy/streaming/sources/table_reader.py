@@ -67,8 +67,8 @@ class TableReader:
             if self._end is None:
                 self._clear()
             if self._end is None or now - self._looked >= age:
-                if self._catalog.streams.feeding(self._stream.table_id) is None:
-                    raise TableNotFoundError(f"the table of the stream {self._stream.qualified_name} was dropped")
+                if followed_table(self._stream, self._catalog) is None:
+                    raise dropped_table_error(self._stream)
                 self._end = self._catalog.streams.end(self._stream.table_id)
                 self._looked = now
             return self.end
@@ -111,7 +111,10 @@ class TableReader:
         """Raise SourceError if one of the items is a mark that rows of the table were replaced or removed."""
         if self._is_strict and any(one.name.startswith(REWRITE) for one in files):
             message = f"rows of the table of {self._stream.qualified_name} were replaced or removed"
-            hint = f"TBLPROPERTIES ('{FAIL_ON_LOSS}'='false') of the stream goes on with those that are appended"
+            hint = (
+                "CREATE STREAM … FROM TABLE … WITH CHANGES reads deleted rows, too;"
+                f" ALTER TABLE … SET TBLPROPERTIES ('{FAIL_ON_LOSS}' = 'false') continues with appended rows only"
+            )
             raise SourceError(message, hint=hint, sqlstate="55000")
 
     def release(self, end: Position) -> None:
@@ -150,6 +153,12 @@ class TableReader:
 
 
 _log = logging.getLogger(__name__)
+
+
+def dropped_table_error(stream: Table) -> TableNotFoundError:
+    """Return the error for a stream whose table was dropped."""
+    hint = "UNDROP TABLE restores it while it is retained"
+    return TableNotFoundError(f"the table of the stream {stream.qualified_name} was dropped", hint=hint)
 
 
 def followed_table(stream: Table, catalog: Catalog) -> Table | None:

@@ -33,6 +33,7 @@ class TableFeed:
        them, whatever happens to the table. Remote files keep their names, and their removal waits for the stream
        (`wanted_files`).
     2. Streams of windows closed by a watermark get nothing here: see `sharkpy.streaming.sources.closed_windows`.
+       Streams WITH CHANGES read the table's history.
     3. Replaced or removed rows are not items; a mark says that rows were rewritten. Rows written into an empty table or
        Hive partition are always added.
     """
@@ -50,12 +51,12 @@ class TableFeed:
     def streams(self) -> list[Table]:
         if self._streams is None:
             found = map(self.catalog.current_table, self.catalog.streams.fed_by(self.table.table_id))
-            self._streams = [stream for stream in found if stream is not None]
+            self._streams = [stream for stream in found if stream is not None and not stream.follows_changes]
         return self._streams
 
     @property
     def is_wanted(self) -> bool:
-        """True if the table has streams of its rows."""
+        """True if the table has streams of its appended rows."""
         return bool(self.streams)
 
     def add_files(self, files: Iterable[DataFile], partition: str = "", form: str = "") -> None:

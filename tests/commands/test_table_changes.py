@@ -119,7 +119,7 @@ def test_other_files_are_not_compared(context: sharkpy.SharkContext) -> None:
     [*_, last] = versions(context)
     assert changes(context, last) == [(3, 3, "delete"), (5, 3, "insert")]
     plan = " ".join(row[0] for row in rows(context, f"EXPLAIN SELECT * FROM table_changes('t', {last})"))
-    assert plan.count("partitions, 1 splits)") == 4
+    assert plan.count("partitions, 1 splits)") == 2
 
 
 def test_hive_partitions_that_move(context: sharkpy.SharkContext) -> None:
@@ -149,3 +149,24 @@ def test_wrong_calls(context: sharkpy.SharkContext, tmp_path: Path) -> None:
         rows(context, "SELECT * FROM table_changes('nothing', 1)")
     with pytest.raises(UnsupportedError, match="not recorded"):
         rows(context, "SELECT * FROM table_changes('e', 1)")
+
+
+@pytest.mark.parametrize("placement", ["driver", "rdd"])
+def test_values_of_all_types(context: sharkpy.SharkContext, placement: str) -> None:
+    if placement == "rdd":
+        context.sql("SET shark.placement.driver = false")
+        context.sql("SET shark.task.single.max.bytes = 0")
+    context.sql(
+        "CREATE TABLE t (a INT, m MAP<STRING,INT>, l ARRAY<INT>, s STRUCT<x:INT>, d DOUBLE, b BINARY) STORED AS ORC"
+    )
+    row = "map('a', 1), array(1, NULL), named_struct('x', 1), CAST('NaN' AS DOUBLE), CAST('x' AS BINARY)"
+    context.sql(f"INSERT INTO t SELECT 1, {row} UNION ALL SELECT 1, {row} UNION ALL SELECT 2, {row}")
+    context.sql("INSERT INTO t SELECT 3, NULL, NULL, NULL, NULL, NULL")
+    context.sql("UPDATE t SET a = 4 WHERE a = 1")
+    context.sql("DELETE FROM t WHERE a = 3")
+    updated = versions(context)[-2]
+    found = rows(context, f"SELECT a, m, l, s.x, string(d), string(b), _change_type FROM table_changes('t', {updated})")
+    values = ({"a": 1}, [1, None], 1, "NaN", "x")
+    changed = [(1, *values, "delete"), (1, *values, "delete"), (4, *values, "insert"), (4, *values, "insert")]
+    assert sorted(found[:4], key=lambda one: one[0]) == changed
+    assert found[4:] == [(3, None, None, None, None, None, "delete")]

@@ -80,7 +80,7 @@ def bind_changes(
 def _all_rows(context: Context, table: Table, schema: Schema, commit: Change, tables: dict[str, Table]) -> str:
     """Return the query of all rows after a commit. `tables` gets the versions that it reads, by their names in it."""
     tables["start"] = _at(context, table, schema, VersionPoint(commit.version))
-    return _piece(f"SELECT {_names(schema)} FROM start", "insert", commit)
+    return _inserted(f"SELECT {_names(schema)} FROM start", commit)
 
 
 def _pieces(context: Context, table: Table, schema: Schema, commit: Change, tables: dict[str, Table]) -> Iterator[str]:
@@ -92,13 +92,27 @@ def _pieces(context: Context, table: Table, schema: Schema, commit: Change, tabl
         # Files that are in another table by now are found by a comparison only.
         with suppress(BindError):
             tables[f"added{number}"] = _at(context, table, schema, VersionPoint(number, is_added=True))
-            yield _piece(f"SELECT {columns} FROM added{number}", "insert", commit)
+            yield _inserted(f"SELECT {columns} FROM added{number}", commit)
             return
     for name, version, other in (("after", number, number - 1), ("before", number - 1, number)):
         tables[f"{name}{number}"] = _at(context, table, schema, VersionPoint(version, without=other))
-    before, after = (f"SELECT {columns} FROM {name}{number}" for name in ("before", "after"))
-    yield _piece(f"{before} EXCEPT ALL {after}", "delete", commit)
-    yield _piece(f"{after} EXCEPT ALL {before}", "insert", commit)
+    yield _compared(columns, commit)
+
+
+def _compared(columns: str, commit: Change) -> str:
+    """Return the query of the rows that a commit has deleted from `before…` and inserted into `after…`.
+
+    Equal rows are counted: the difference of their numbers is how many were inserted or deleted.
+    """
+    sides = " UNION ALL ".join(
+        f"SELECT {columns}, {sign} AS `$number` FROM {name}{commit.version}"
+        for name, sign in (("after", 1), ("before", -1))
+    )
+    counted = f"SELECT {columns}, sum(`$number`) AS `$number` FROM ({sides}) `sides` GROUP BY {columns}"
+    repeated = "LATERAL VIEW explode(array_repeat(0, CAST(abs(`$number`) AS INT))) `each` AS `$each`"
+    rows = f"SELECT {columns}, `$number` FROM ({counted} HAVING sum(`$number`) <> 0) `changed` {repeated}"
+    added = _added("IF(`$number` > 0, 'insert', 'delete')", commit)
+    return f"SELECT {columns}, {added} FROM ({rows}) `rows`"
 
 
 def _at(context: Context, table: Table, schema: Schema, point: VersionPoint) -> Table:
@@ -123,10 +137,15 @@ def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def _piece(rows: str, kind: str, commit: Change) -> str:
-    values = (f"'{kind}'", f"CAST({commit.version} AS BIGINT)", f"timestamp_millis({commit.time_ms})")
-    added = ", ".join(f"{value} AS {name}" for value, name in zip(values, COLUMNS.names, strict=True))
+def _inserted(rows: str, commit: Change) -> str:
+    added = _added("'insert'", commit)
     return f"SELECT *, {added} FROM ({rows}) `rows`"
+
+
+def _added(kind: str, commit: Change) -> str:
+    """Return the items of `COLUMNS`."""
+    values = (kind, f"CAST({commit.version} AS BIGINT)", f"timestamp_millis({commit.time_ms})")
+    return ", ".join(f"{value} AS {name}" for value, name in zip(values, COLUMNS.names, strict=True))
 
 
 def _bound(context: Context, text: str, tables: Mapping[str, Table]) -> LogicalPlan:

@@ -186,12 +186,12 @@ class StreamStore:
         return [name for (name,) in self._file.rows(sql)]
 
     def forget_source(self, table_id: str) -> None:
-        """Forget which streams follow a table, since it cannot be restored any more."""
+        """Forget a table that cannot be restored any more: its generation, and which streams follow it."""
+        self._file.run("DELETE FROM generation_ WHERE table_id = ?", table_id)
         self._file.run("DELETE FROM feed_ WHERE table_id = ?", table_id)
 
     def forget(self, table_id: str, query_id: str) -> None:
         """Forget a table or stream, and its continuous query."""
-        self._file.run("DELETE FROM generation_ WHERE table_id = ?", table_id)
         self._file.run("DELETE FROM stream_file_ WHERE table_id = ?", table_id)
         self._file.run("DELETE FROM feed_ WHERE stream_id = ?", table_id)
         if query_id:

@@ -281,6 +281,20 @@ def test_queries(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     ]
 
 
+def test_the_target_of_a_continuous_insert(context: sharkpy.SharkContext) -> None:
+    make(context)
+    context.sql("CREATE TABLE b (n BIGINT, s STRING) STORED AS PARQUET")
+    insert = "INSERT INTO b SELECT n, s FROM changed WHERE _change_type = 'insert'"
+    context.sql(f"CREATE CONTINUOUS INSERT i {NOW} AS {insert}")
+    context.sql("CREATE STREAM further FROM TABLE b WITH CHANGES")
+    for number in (3, 4):
+        context.sql(f"INSERT INTO a VALUES ({number}, 'x')")
+        context.sql("RESUME CONTINUOUS INSERT i")
+    context.sql("DELETE FROM b WHERE n = 3")
+    expected = [(3, "x", "insert"), (4, "x", "insert"), (3, "x", "delete")]
+    assert changes(context, "further") == expected
+
+
 def test_a_watermark_of_the_times_of_commits(context: sharkpy.SharkContext) -> None:
     context.sql(f"CREATE TABLE a {KINDS['parquet']}")
     context.sql(
@@ -328,6 +342,17 @@ def test_many_commits_are_several_queries(context: sharkpy.SharkContext, monkeyp
     assert [row[3] for row in rows(context, "SHOW EPOCHS once")] == [10]
     assert changes(context) == changes(context, "once") == changes(context, "changed")
     assert [row[0] for row in changes(context)] == list(range(1, 11))
+
+
+def test_a_program_makes_one(context: sharkpy.SharkContext) -> None:
+    context.sql(f"CREATE TABLE a {KINDS['parquet']}")
+    context.sql("INSERT INTO a VALUES (1, 'p1')")
+    stream = context.stream.from_table("changed", "a", history=True, changes=True)
+    context.sql("DELETE FROM a")
+    assert changes(context, "changed") == [(1, "p1", "insert"), (1, "p1", "delete")]
+    assert (stream.status().source, stream.status().end) == ("TABLE", (versions(context)[-1] + 1,))
+    lines = [row[0] for row in rows(context, f"EXPLAIN CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM changed")]
+    assert any("FROM TABLE default.a WITH CHANGES; begins with the first available commit" in line for line in lines)
 
 
 # Retention

@@ -296,6 +296,12 @@ def test_the_table_is_dropped(context: sharkpy.SharkContext) -> None:
     insert(context, 4)
     with pytest.raises(TableNotFoundError):
         go_on(context)
+    context.sql("DROP TABLE a PURGE")
+    context.sql("UNDROP TABLE a")
+    insert(context, 5)
+    go_on(context)
+    assert numbers(context) == [3, 5]
+    context.sql("DROP TABLE a")
     context.sql("DROP CONTINUOUS TABLE t")
     context.sql("DROP STREAM added")
     assert rows(context, "SHOW STREAMS") == []

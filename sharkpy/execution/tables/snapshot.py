@@ -296,27 +296,25 @@ class QuerySnapshot:
             self._entered.append(self.catalog.readers.enter(table.location))
 
     def _version(self, table: Table) -> TableVersion | None:
-        if table.table_id not in self._versions and (queries := self._queries_of(table)):
-            self._versions[table.table_id] = self._compute(*queries)
         if table.table_id not in self._versions:
-            self._tables[table.table_id] = table
-            self._enter(table)
-            if isinstance(table, LakeTable):
-                self.catalog.check_links(table, ())
-                self.catalog.gate.check_outside(table.snapshot.found.outside, table.location)
-            if self._table_cache.is_cached(table):
-                self.catalog.check_links(table, self._partitions_of(table))
-            published = self._published.get(table.table_id)
-            self._versions[table.table_id] = self._table_cache.version(table, published)
+            found = self._compute(table) if isinstance(table, QueryTable) else self._find_version(table)
+            self._versions[table.table_id] = found
         return self._versions[table.table_id]
 
-    def _queries_of(self, table: Table) -> Sequence[QueryTable]:
-        """Return the queries that compute the rows of a table in this snapshot; empty for other tables."""
-        if isinstance(table, QueryTable):
-            return (table,)
-        if table.is_stream and self._needs_reader(table):
-            self._give_now(table, self)
-        return self._given_queries.get(table.table_id, ())
+    def _find_version(self, table: Table) -> TableVersion | None:
+        self._tables[table.table_id] = table
+        self._enter(table)
+        if table.is_stream:
+            if self._needs_reader(table):
+                self._give_now(table, self)
+            queries = self._given_queries.get(table.table_id)
+            return self._compute(*queries) if queries else None
+        if isinstance(table, LakeTable):
+            self.catalog.check_links(table, ())
+            self.catalog.gate.check_outside(table.snapshot.found.outside, table.location)
+        if self._table_cache.is_cached(table):
+            self.catalog.check_links(table, self._partitions_of(table))
+        return self._table_cache.version(table, self._published.get(table.table_id))
 
     def _compute(self, first: QueryTable, *others: QueryTable) -> TableVersion:
         version = self._table_cache.put(first, self._compute_table(first, self))

@@ -39,7 +39,7 @@ def bind_table_changes(context: Context, node: exp.Expr) -> LogicalPlan:
     # The rows depend on the commits so far, so the plan is for one run.
     context.clock.read()
     try:
-        return bind_changes(context, table, table.schema, context.catalog.changes(table, first, last))
+        return bind_changes(context, table, table.schema, reversed(context.catalog.changes(table, first, last)))
     except SharkError as error:
         raise context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
 
@@ -63,14 +63,14 @@ def bind_changes(
     context: Context, table: Table, schema: Schema, commits: Iterable[Change], start: Change | None = None
 ) -> LogicalPlan:
     """Bind the rows that `commits` have inserted into a table and deleted from it: the columns of `schema`, which are
-    columns of the table, and `COLUMNS`. `commits` are in the order of `Catalog.changes`.
+    columns of the table, and `COLUMNS`. `commits` are in their order.
 
     With `start`, all rows of the table after that commit come first, as inserted ones. Raise BindError 22023 if a
     version is not available or lacks a column.
     """
     tables: dict[str, Table] = {}
     pieces = [] if start is None else [_all_rows(context, table, schema, start, tables)]
-    for commit in reversed(list(commits)):
+    for commit in commits:
         pieces += _pieces(context, table, schema, commit, tables)
     if not pieces:
         return Values(tuple(context.column(field.name, field.dtype) for field in (*schema, *COLUMNS)), ())

@@ -92,26 +92,24 @@ class ChangeReader:
 
     def give(self, snapshot: QuerySnapshot, start: Position, end: Position) -> None:
         table, first = self._table(), start[0]
-        is_whole = first == self._base
-        oldest = self._versions()[0]
-        if oldest >= first + is_whole:
+        oldest, needed = self._versions()[0], max(first - 1, self._base)
+        if oldest > needed:
             if self._is_strict:
-                raise self._gone_error(table, first, oldest)
-            first, is_whole = oldest + 1, False
+                raise self._gone_error(table, needed, oldest)
+            first = oldest + 1
+        commits = self._catalog.changes(table, first, end[0] - 1)[::-1]
+        begin = commits.pop(0) if first == self._base else None
         schema = Schema(self._stream.schema.fields[: -len(COLUMNS)])
-        # The newest first.
-        commits = self._catalog.changes(table, first, end[0] - 1)
-        start_commit = commits.pop() if is_whole else None
         plans: list[LogicalPlan] = []
-        for upto in range(len(commits), 0, -_MOST_COMMITS) or (0,):
-            some = commits[max(0, upto - _MOST_COMMITS) : upto]
-            plans.append(bind_changes(table, schema, some, self._catalog, snapshot.conf, start_commit))
-            start_commit = None
+        for place in range(0, len(commits), _MOST_COMMITS) or (0,):
+            some = commits[place : place + _MOST_COMMITS]
+            plans.append(bind_changes(table, schema, some, self._catalog, snapshot.conf, begin))
+            begin = None
         snapshot.give_queries(self._stream, plans)
 
-    def _gone_error(self, table: Table, first: int, oldest: int) -> SourceError:
+    def _gone_error(self, table: Table, last_read: int, oldest: int) -> SourceError:
         message = (
-            f"the changes of {table.qualified_name} after commit {first - 1}, which the stream"
+            f"the changes of {table.qualified_name} after commit {last_read}, which the stream"
             f" {self._stream.qualified_name} has not read, are no longer available: its oldest version is {oldest}"
         )
         hint = (

@@ -7,7 +7,7 @@ number of a commit.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import current_cancellation
@@ -182,7 +182,7 @@ class TableHistory:
         number = point.number if point.moment_ms is None else self.last_before(point.moment_ms + 1)
         if number is None or oldest is None or not int(oldest) <= number <= int(last):
             hint = "DESCRIBE HISTORY lists its versions, and shark.table.retention says how long they are available"
-            raise BindError(f"{point} of {name} is not available", hint=hint, sqlstate="22023")
+            raise BindError(f"{replace(point, without=None)} of {name} is not available", hint=hint, sqlstate="22023")
         return number
 
     def last_before(self, time_ms: int) -> int:

@@ -89,6 +89,19 @@ def test_times_and_numbers(context: sharkpy.SharkContext) -> None:
     assert sorted(rows(context, counted)) == [(0, 1), (1, 1)]
 
 
+def test_settings_and_macros_of_the_session(context: sharkpy.SharkContext) -> None:
+    context.sql("CREATE TABLE t (`$a` INT, `sum` STRING) STORED AS PARQUET")
+    context.sql("CREATE TEMPORARY MACRO abs(x INT) 0")
+    context.sql("CREATE TEMPORARY MACRO timestamp_millis(x BIGINT) 0")
+    context.sql("SET TIME ZONE 'Europe/Berlin'")
+    context.sql("SET hive.support.quoted.identifiers = none")
+    context.sql("INSERT INTO t VALUES (1, 'x')")
+    context.sql("UPDATE t SET `sum` = 'y'")
+    [(last, time, *_), *_] = rows(context, "DESCRIBE HISTORY t")
+    found = rows(context, f"SELECT * FROM table_changes('t', {last}) ORDER BY _change_type")
+    assert found == [(1, "x", "delete", last, time), (1, "y", "insert", last, time)]
+
+
 def test_changes_that_are_not_known(context: sharkpy.SharkContext) -> None:
     context.sql("CREATE TABLE t (a INT, d INT) STORED AS PARQUET")
     context.sql("INSERT INTO t VALUES (1, 1)")

@@ -20,7 +20,6 @@ from sharkpy.sql.grammar.file_readers import FILE_OPTIONS
 from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.grammar.relation_parser import STATE
 from sharkpy.sql.object_names import called_macro, function_name, note_database
-from sharkpy.sql.queries import table_changes
 from sharkpy.sql.queries.bind_cte import bind_cte
 from sharkpy.sql.queries.bind_pivot import bind_pivots
 from sharkpy.sql.queries.bind_sample import sampled
@@ -34,6 +33,7 @@ from sharkpy.sql.queries.bind_table import (
     with_computed_columns,
 )
 from sharkpy.sql.queries.bind_view import bind_view, circular_view, rows_of_state, state_table
+from sharkpy.sql.queries.table_changes import NAME, bind_table_changes
 from sharkpy.sql.queries.table_functions import bind_generator, generator_plan
 from sharkpy.sql.scope import Scope, relation_scope
 
@@ -129,9 +129,9 @@ def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None)
     if called is not None and called.columns:
         plan = bind_table_macro(binder, called, node.this)
         return _aliased(context, sampled(context, plan, node, None), node, parent, called.name)
-    if isinstance(node.this, exp.Anonymous) and function_name(node.this) == table_changes.NAME:
-        plan = table_changes.bind_table_changes(context, node.this)
-        return _aliased(context, sampled(context, plan, node, None), node, parent, table_changes.NAME)
+    if isinstance(node.this, exp.Anonymous) and function_name(node.this) == NAME:
+        plan = bind_table_changes(context, node.this)
+        return _aliased(context, sampled(context, plan, node, None), node, parent, NAME)
     generator, columns = bind_generator(binder, node.this, ())
     plan = generator_plan(Values((), ((),)), generator, columns, False)
     name = function_name(node.this) if isinstance(node.this, exp.Anonymous) else None

@@ -8,22 +8,23 @@ other commits, the files that they have replaced are compared with the new ones.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import datetime
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from sqlglot import exp
 
 from sharkpy.base.errors import BindError, SharkError
 from sharkpy.base.parse_limits import whole_number
+from sharkpy.base.settings import TIME_ZONE
+from sharkpy.base.time_zone import time_zone, zone_name
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_history import Change, VersionPoint
-from sharkpy.plan.logical import LogicalPlan, Values
+from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Aggregate, Filter, Generate, LogicalPlan, Project, Union, Values
 from sharkpy.sql.context import Context
-from sharkpy.sql.grammar.parser import parse_query, tokenize
-from sharkpy.sql.queries import bind_from
 from sharkpy.sql.queries.bind_table import find_table, scan
-from sharkpy.sql.scope import relation_scope
-from sharkpy.values.types import BIGINT, STRING, TIMESTAMP, Field, Schema
+from sharkpy.values.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, ArrayType, Field, Schema, StructType
 
 NAME = "table_changes"
 COLUMNS = Schema((Field("_change_type", STRING), Field("_commit", BIGINT), Field("_commit_time", TIMESTAMP)))
@@ -68,92 +69,88 @@ def bind_changes(
     With `start`, all rows of the table after that commit come first, as inserted ones. Raise BindError 22023 if a
     version is not available or lacks a column.
     """
-    tables: dict[str, Table] = {}
-    pieces = [] if start is None else [_all_rows(context, table, schema, start, tables)]
-    for commit in commits:
-        pieces += _pieces(context, table, schema, commit, tables)
-    if not pieces:
-        return Values(tuple(context.column(field.name, field.dtype) for field in (*schema, *COLUMNS)), ())
-    return _bound(context, " UNION ALL ".join(pieces), tables)
+    pieces = [] if start is None else [_inserted(context, _rows(context, table, schema, start.version), start)]
+    changed = (_changed(context, table, schema, commit) for commit in commits)
+    pieces += [one for one in changed if one is not None]
+    columns = tuple(context.column(field.name, field.dtype) for field in (*schema, *COLUMNS))
+    return Union(tuple(pieces), columns) if pieces else Values(columns, ())
 
 
-def _all_rows(context: Context, table: Table, schema: Schema, commit: Change, tables: dict[str, Table]) -> str:
-    """Return the query of all rows after a commit. `tables` gets the versions that it reads, by their names in it."""
-    tables["start"] = _at(context, table, schema, VersionPoint(commit.version))
-    return _inserted(f"SELECT {_names(schema)} FROM start", commit)
-
-
-def _pieces(context: Context, table: Table, schema: Schema, commit: Change, tables: dict[str, Table]) -> Iterator[str]:
-    """Yield the queries of the rows that a commit has inserted and deleted. `tables`: see `_all_rows`."""
-    number, columns = commit.version, _names(schema)
+def _changed(context: Context, table: Table, schema: Schema, commit: Change) -> LogicalPlan | None:
+    """Return the rows that a commit has inserted and deleted, or None if it has not changed any rows."""
+    number = commit.version
     if not (commit.files_added or commit.files_removed or commit.moves_partitions):
-        return
+        return None
     if commit.files_added and not commit.files_removed:
         # Files that are in another table by now are found by a comparison only.
         with suppress(BindError):
-            tables[f"added{number}"] = _at(context, table, schema, VersionPoint(number, is_added=True))
-            yield _inserted(f"SELECT {columns} FROM added{number}", commit)
-            return
-    for name, version, other in (("after", number, number - 1), ("before", number - 1, number)):
-        tables[f"{name}{number}"] = _at(context, table, schema, VersionPoint(version, without=other))
-    yield _compared(columns, commit)
+            return _inserted(context, _rows(context, table, schema, number, is_added=True), commit)
+    before = _rows(context, table, schema, number - 1, without=number)
+    return _compared(context, before, _rows(context, table, schema, number, without=number - 1), commit)
 
 
-def _compared(columns: str, commit: Change) -> str:
-    """Return the query of the rows that a commit has deleted from `before…` and inserted into `after…`.
+def _inserted(context: Context, rows: LogicalPlan, commit: Change) -> LogicalPlan:
+    return _with_commit(context, rows, rows.output, Literal("insert", STRING), commit)
 
-    Equal rows are counted: the difference of their numbers is how many were inserted or deleted.
+
+def _compared(context: Context, before: LogicalPlan, after: LogicalPlan, commit: Change) -> LogicalPlan:
+    """Return the rows that a commit has deleted from `before`, or inserted into `after`.
+
+    Equal rows are counted. The difference of their numbers is how many were inserted or deleted.
     """
-    sides = " UNION ALL ".join(
-        f"SELECT {columns}, {sign} AS `$number` FROM {name}{commit.version}"
-        for name, sign in (("after", 1), ("before", -1))
+    sides = tuple(
+        Project(rows, (*rows.output, Alias(Literal(sign, INT), next(context.ids), "sign")))
+        for rows, sign in ((after, 1), (before, -1))
     )
-    counted = f"SELECT {columns}, sum(`$number`) AS `$number` FROM ({sides}) `sides` GROUP BY {columns}"
-    repeated = "LATERAL VIEW explode(array_repeat(0, CAST(abs(`$number`) AS INT))) `each` AS `$each`"
-    rows = f"SELECT {columns}, `$number` FROM ({counted} HAVING sum(`$number`) <> 0) `changed` {repeated}"
-    added = _added("IF(`$number` > 0, 'insert', 'delete')", commit)
-    return f"SELECT {columns}, {added} FROM ({rows}) `rows`"
+    union = Union(sides, tuple(context.column(one.name, one.dtype) for one in sides[0].output))
+    *columns, sign = union.columns
+    difference = Alias(AggregateCall("sum", (sign,), BIGINT), next(context.ids), "difference")
+    counted = Aggregate(union, tuple(columns), (difference,))
+    number, zero = difference.ref, Literal(0, BIGINT)
+    differing = Filter(counted, Call("ne", (number, zero), BOOLEAN))
+    times = Cast(Call("abs", (number,), BIGINT), INT)
+    each = context.column("each", INT)
+    items = Call("array_repeat", (Literal(0, INT), times), ArrayType(INT))
+    explode = Call("explode", (items,), ArrayType(StructType(("col",), (INT,))))
+    kinds = (Call("gt", (number, zero), BOOLEAN), Literal("insert", STRING), Literal("delete", STRING))
+    repeated = Generate(differing, explode, (each,), False)
+    return _with_commit(context, repeated, tuple(columns), Call("case_when", kinds, STRING), commit)
 
 
-def _at(context: Context, table: Table, schema: Schema, point: VersionPoint) -> Table:
-    """Return a table at a version. Raise BindError 22023 if it is not available, or lacks a column of `schema`."""
+def _with_commit(
+    context: Context, rows: LogicalPlan, columns: Sequence[ColumnRef], kind: Expr, commit: Change
+) -> LogicalPlan:
+    """Return some columns of `rows`, followed by `COLUMNS`."""
+    zone = time_zone(zone_name(context.conf.value(TIME_ZONE)))
+    moment = datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(milliseconds=commit.time_ms)
+    time = Literal(moment.astimezone(zone).replace(tzinfo=None), TIMESTAMP)
+    values = (kind, Literal(commit.version, BIGINT), time)
+    added = (Alias(value, next(context.ids), name) for value, name in zip(values, COLUMNS.names, strict=True))
+    return Project(rows, (*columns, *added))
+
+
+def _rows(
+    context: Context,
+    table: Table,
+    schema: Schema,
+    number: int,
+    *,
+    is_added: bool = False,
+    without: int | None = None,
+) -> LogicalPlan:
+    """Return the columns of `schema` of a table at a version, see `VersionPoint`.
+
+    Raise BindError 22023 if the version is not available, or lacks a column.
+    """
     try:
-        found = context.catalog.at(table, point)
+        found = context.catalog.at(table, VersionPoint(number, is_added=is_added, without=without))
     except BindError as error:
         hint = "the changes of the oldest version that is available may not be known"
         raise BindError(error.message, hint=hint, sqlstate=error.sqlstate) from None
     types = {field.name: field.dtype for field in found.schema}
     if missing := next((field.name for field in schema if types.get(field.name) != field.dtype), None):
-        message = f'{table.qualified_name} had no such column "{missing}" at version {point.number}'
+        message = f'{table.qualified_name} had no such column "{missing}" at version {number}'
         raise BindError(message, hint="the changes of later versions may be read", sqlstate="22023")
-    return found
-
-
-def _names(schema: Schema) -> str:
-    return ", ".join(_quoted(name) for name in schema.names)
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
-
-
-def _inserted(rows: str, commit: Change) -> str:
-    added = _added("'insert'", commit)
-    return f"SELECT *, {added} FROM ({rows}) `rows`"
-
-
-def _added(kind: str, commit: Change) -> str:
-    """Return the items of `COLUMNS`."""
-    values = (kind, f"CAST({commit.version} AS BIGINT)", f"timestamp_millis({commit.time_ms})")
-    return ", ".join(f"{value} AS {name}" for value, name in zip(values, COLUMNS.names, strict=True))
-
-
-def _bound(context: Context, text: str, tables: Mapping[str, Table]) -> LogicalPlan:
-    """Bind a query over `tables`, by their names in `text`."""
-    inner = dataclasses.replace(context, text=text, ctes={})
-    tree = parse_query(text, tokenize(text))
-    for node in list(tree.find_all(exp.Table)):
-        rows = scan(inner, tables[node.name])
-        scope = relation_scope(node.name, None, rows.output, None)
-        node.replace(bind_from.BoundRelation(this=bind_from.Relation(rows, scope)))
-    return inner.bind_query(tree, inner, None)
+    rows = scan(dataclasses.replace(context, text=""), found)
+    columns = {column.name: column for column in rows.columns}
+    return Project(rows, tuple(columns[name] for name in schema.names))

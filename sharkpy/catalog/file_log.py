@@ -294,6 +294,16 @@ class FileLog:
         rows = self._file.rows("SELECT folder FROM folder_ WHERE table_id = ?", table_id)
         return {self._absolute(folder) for (folder,) in rows}
 
+    def changed_folders(self, table_id: str, after: int, until: int) -> set[str]:
+        """Return the paths of a table's folders with files of commits after `after`, up to `until`, or files that were
+        removed by them.
+        """
+        some = "SELECT 1 FROM file_ WHERE file_.folder_id = folder_.folder_id AND {0} > ? AND {0} <= ?"
+        either = " OR ".join(f"EXISTS ({some.format(name)})" for name in ("added", "removed"))
+        sql = f"SELECT folder FROM folder_ WHERE table_id = ? AND ({either})"
+        rows = self._file.rows(sql, table_id, after, until, after, until)
+        return {self._file.locations.absolute(folder) for (folder,) in rows}
+
     def tables_to_sweep(self) -> list[str]:
         """Return the ids of tables with files that no current row needs."""
         removed = "SELECT folder_id FROM file_ WHERE removed IS NOT NULL"

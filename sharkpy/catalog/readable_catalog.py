@@ -238,8 +238,6 @@ class ReadableCatalog:
             version = self.history.wanted(table.base_id, table.qualified_name, point)
             if point.is_added:
                 self.log.require_added(table, version)
-            if point.without is not None:
-                self.history.wanted(table.base_id, table.qualified_name, VersionPoint(point.without))
             if (text := self.history.definition(table.base_id, version)) is not None:
                 then = table_from_json(table.table_id, table.database, table.name, text)
                 table = dataclasses.replace(table, schema=then.schema, storage=then.storage, buckets=then.buckets)

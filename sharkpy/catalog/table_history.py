@@ -177,6 +177,8 @@ class TableHistory:
         """Return the version that a statement names. Raise BindError 22023, with the table's `name`, if it is not
         available.
         """
+        if point.without is not None:
+            self.wanted(table_id, name, VersionPoint(point.without))
         sql = "SELECT min(commit_id), (SELECT max(commit_id) FROM commit_) FROM change_ WHERE table_id = ?"
         oldest, last = self._file.row(sql, table_id) or (None, 0)
         number = point.number if point.moment_ms is None else self.last_before(point.moment_ms + 1)

@@ -209,8 +209,19 @@ def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...
 def partitions_at(file: CatalogFile, table: Table, version: int, log: FileLog) -> tuple[HivePartition, ...]:
     """Return the Hive partitions that a table had at a version, by name.
 
+    If only rows that another version lacks are read (`table.as_of`), leave out partitions that had the same files then.
     Raise UnsupportedError for one in a folder without a log.
     """
+    found, point = _partitions_at(file, table, version, log), table.as_of
+    other = None if point is None else version - 1 if point.is_added else point.without
+    if other is None:
+        return found
+    known = {(one.name, one.location) for one in _partitions_at(file, table, other, log)}
+    same = log.folders(table.base_id) - log.changed_folders(table.base_id, *sorted((version, other)))
+    return tuple(one for one in found if (one.name, one.location) not in known or one.folder(table) not in same)
+
+
+def _partitions_at(file: CatalogFile, table: Table, version: int, log: FileLog) -> tuple[HivePartition, ...]:
     sql = (
         "SELECT partition_id, name, folder, form FROM partition_ WHERE table_id = ? AND added <= ?"
         " UNION ALL SELECT partition_id, name, folder, form FROM past_partition_"

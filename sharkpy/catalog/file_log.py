@@ -302,7 +302,7 @@ class FileLog:
         either = " OR ".join(f"EXISTS ({some.format(name)})" for name in ("added", "removed"))
         sql = f"SELECT folder FROM folder_ WHERE table_id = ? AND ({either})"
         rows = self._file.rows(sql, table_id, after, until, after, until)
-        return {self._file.locations.absolute(folder) for (folder,) in rows}
+        return {self._absolute(folder) for (folder,) in rows}
 
     def tables_to_sweep(self) -> list[str]:
         """Return the ids of tables with files that no current row needs."""

@@ -330,3 +330,24 @@ def test_what_a_killed_writer_left_is_swept(
     if not is_new:
         assert left == kept
     assert not list((home / ".sharkpy" / "unfinished").rglob("*/*"))
+
+
+def test_a_stream_of_changes(session: sharkpy.SharkContext) -> None:
+    run(
+        session,
+        "CREATE TABLE t (a INT, s STRING) STORED AS PARQUET",
+        "CREATE TABLE p (a INT) PARTITIONED BY (s STRING) STORED AS PARQUET",
+    )
+    for table in "tp":
+        found = run(
+            session,
+            f"INSERT INTO {table} VALUES (1, 'x'), (2, 'y')",
+            f"CREATE STREAM s{table} FROM TABLE {table} WITH HISTORY WITH CHANGES",
+            f"INSERT INTO {table} VALUES (3, 'x')",
+            f"UPDATE {table} SET a = 4 WHERE a = 1",
+            f"DELETE FROM {table} WHERE a = 2",
+            f"CREATE CONTINUOUS TABLE c{table} {NOW} AS SELECT a, s, _change_type, _commit FROM s{table}",
+            f"SELECT a, s, _change_type FROM c{table} ORDER BY _commit, _change_type, a",
+        )
+        history = [(1, "x", "insert"), (2, "y", "insert"), (3, "x", "insert")]
+        assert found == [*history, (1, "x", "delete"), (4, "x", "insert"), (2, "y", "delete")]

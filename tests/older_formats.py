@@ -13,6 +13,9 @@ from sharkpy.catalog.readable_catalog import CATALOG_FILE
 FORMAT_11 = """
 UPDATE file_ SET path =
     substr(path, 2 + (SELECT length(folder) FROM folder_ WHERE folder_.folder_id = file_.folder_id));
+DROP INDEX database_place;
+DROP INDEX table_place;
+DROP INDEX partition_place;
 ALTER TABLE file_ DROP COLUMN tag;
 DROP INDEX file_path;
 CREATE INDEX file_path ON file_ (folder_id, path);

@@ -16,7 +16,8 @@ sharkpy that wrote it.
 9: owners of warehouses at URIs.
 10: the log of the files of managed tables. Tables of earlier formats keep generations in folders.
 11: the history of tables.
-12: places and tags of files in the log, which names the files of tables of earlier formats, too.
+12: places and tags of files in the log, which names the files of tables of earlier formats, too;
+    the index of locations.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from sharkpy.catalog.catalog_upgrades import (
     upgrade_format_11,
 )
 from sharkpy.catalog.file_log import FILE_LOG_TABLES
+from sharkpy.catalog.folder_index import FOLDER_INDEXES
 from sharkpy.catalog.table_history import HISTORY_TABLES
 from sharkpy.columnar.block_folders import locked_file
 
@@ -95,6 +97,7 @@ _SCHEMA = (
     "CREATE TABLE feed_ (stream_id TEXT PRIMARY KEY, table_id TEXT NOT NULL) WITHOUT ROWID",
     *FILE_LOG_TABLES,
     *HISTORY_TABLES,
+    *FOLDER_INDEXES,
 )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.uri import Locations, is_outside
+from sharkpy.catalog.folder_index import FOLDER_INDEXES
 from sharkpy.catalog.listed_folders import begin_histories, log_listed_folders
 from sharkpy.catalog.table_history import HISTORY_TABLES
 
@@ -183,7 +184,7 @@ def upgrade_format_11(connection: sqlite3.Connection, locations: Locations) -> N
 
     In format 11, paths in the log were relative to their folders.
     """
-    for statement in _ADDED_TO_FORMAT_11:
+    for statement in (*_ADDED_TO_FORMAT_11, *FOLDER_INDEXES):
         connection.execute(statement)
     log_listed_folders(connection, locations)
     begin_histories(connection)

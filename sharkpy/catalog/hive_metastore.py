@@ -26,7 +26,7 @@ from sharkpy.catalog.metastore_structs import (
 )
 from sharkpy.catalog.model import Database, StorageFormat, Table
 from sharkpy.catalog.names import DEFAULT_DATABASE, folder_name
-from sharkpy.catalog.table_store import PartitionChanges, read_partitions
+from sharkpy.catalog.table_store import FindOwners, FolderOwner, PartitionChanges, read_partitions, table_owners
 from sharkpy.values.types import Schema
 
 ChangedPartitions = Sequence[tuple[HivePartition, HivePartition]]
@@ -219,9 +219,22 @@ class HiveTables:
                         changes.alter(known[name], one)
         return bodies, read_partitions(self._file, table)
 
-    def placed_partitions(self) -> frozenset[str]:
+    def folder_owners(self) -> FindOwners:
+        """List all owners: the metastore cannot be searched by location."""
+        found = list(self._owners())
+        return lambda _place, _with_links: found
+
+    def _owners(self) -> Iterator[FolderOwner]:
         rows = self._file.rows("SELECT DISTINCT table_id FROM partition_ WHERE folder IS NOT NULL")
-        return frozenset(table_id for (table_id,) in rows)
+        placed = {table_id for (table_id,) in rows}
+        for name in self.database_names():
+            if (database := self.find_database(name)) is not None:
+                yield FolderOwner(database, database.location)
+            tables = self.tables(name)
+            yield from table_owners(tables)
+            for table in (one for one in tables if one.table_id in placed):
+                partitions = self.partitions(table)
+                yield from (FolderOwner(table, one.location, one.name) for one in partitions if one.location)
 
     def _partition_bodies(self, table: Table) -> dict[str, Body]:
         self.partitions(table)

@@ -42,7 +42,7 @@ from sharkpy.catalog.stream_store import StreamStore
 from sharkpy.catalog.system_tables import SYSTEM_DATABASES, SystemTable
 from sharkpy.catalog.table_history import Change, Retention, TableHistory, VersionPoint
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json
-from sharkpy.catalog.table_store import SqliteTables, TableStore, partitions_at
+from sharkpy.catalog.table_store import FindOwners, SqliteTables, TableStore, partitions_at, table_owners
 from sharkpy.catalog.trash import Leavings, Trash
 from sharkpy.catalog.unfinished_writes import FileSyncs, UnfinishedWrites
 from sharkpy.catalog.warehouse_identity import note_place
@@ -438,11 +438,10 @@ class ReadableCatalog:
             undone = self.streams.epochs.undone(table.continuous, epoch.number)
         return partitions_before(known, undone)
 
-    def placed_partitions(self) -> frozenset[str]:
-        """Return the ids of the tables with Hive partitions outside their table's folder, as far as the
-        catalog knows.
-        """
-        return self._store.placed_partitions()
+    def folder_owners(self) -> FindOwners:
+        """Return `TableStore.folder_owners`, with the session's temporary tables."""
+        permanent, temporary = self._store.folder_owners(), list(table_owners(self.temporary_tables()))
+        return lambda place, with_links: (*permanent(place, with_links), *temporary)
 
     def newest_generation(self, table: Table) -> int | None:
         """Return the last committed generation of a table without Hive partitions, or None if all generations in its

@@ -7,21 +7,20 @@ compared by their texts.
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError
+from sharkpy.catalog.folder_index import is_below, real_place
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.model import Database, Table, TableKind
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.trash import require_own_folder
 
 if TYPE_CHECKING:
     from sharkpy.catalog.readable_catalog import ReadableCatalog
+    from sharkpy.catalog.table_store import FolderOwner
 
 _OWNING = (TableKind.MANAGED, TableKind.TEMPORARY)
 
@@ -46,12 +45,13 @@ class TableFolders:
     """
 
     def __init__(self, catalog: ReadableCatalog) -> None:
-        self._homes = dict.fromkeys((_place(catalog.warehouse_dir), _place(catalog.home)))
+        self._homes = dict.fromkeys(map(real_place, (catalog.warehouse_dir, catalog.home)))
         """Folders of the warehouse and of its catalog."""
-        self._owners: dict[str, list[TakenFolder]] = {}
-        for one in _taken(catalog):
-            self._owners.setdefault(one.place, []).append(one)
-        self._places = sorted(self._owners)
+        self._owners_near = catalog.folder_owners()
+
+    def _near(self, place: str, *, with_links: bool) -> list[TakenFolder]:
+        """Return the folders that may be at, above or below a real path, by their paths."""
+        return sorted(map(_taken, self._owners_near(place, with_links)), key=lambda one: one.place)
 
     def folder_inside(self, path: str, besides: str | None = None) -> TakenFolder | None:
         """Find a folder of another object that would be deleted with the folder `path`: a folder in it, or `path`
@@ -59,30 +59,25 @@ class TableFolders:
 
         `besides`: id of a table whose own folders are ignored.
         """
-        place = _place(path)
-        same = [one for one in self._owners.get(place, ()) if one.is_owned]
-        others = (one for one in (*same, *self._inside(place)) if one.table_id != besides)
-        return next(others, None)
-
-    def _inside(self, place: str) -> Iterator[TakenFolder]:
-        prefix = f"{place.rstrip('/')}/"
-        for index in range(bisect_left(self._places, prefix), len(self._places)):
-            if not self._places[index].startswith(prefix):
-                return
-            yield from self._owners[self._places[index]]
+        place = real_place(path)
+        # A folder that does not exist holds no files that links could lead to.
+        near = self._near(place, with_links=os.path.lexists(place))
+        inside = (one for one in near if is_below(one.place, place))
+        others = (one for one in inside if one.is_owned or one.place != place)
+        return next((one for one in others if one.table_id != besides), None)
 
     def owner_at(self, path: str) -> TakenFolder | None:
         """Find the managed table, or its Hive partition, that owns the folder or file `path`."""
-        place = _place(path)
-        owners = (one for folder in (place, *uri.parents(place)) for one in self._owners.get(folder, ()))
-        return next((one for one in owners if one.table_id and one.is_owned), None)
+        place = real_place(path)
+        above = (one for one in reversed(self._near(place, with_links=True)) if is_below(place, one.place))
+        return next((one for one in above if one.table_id and one.is_owned), None)
 
     def require_no_others(self, path: str, action: str, besides: str | None = None) -> None:
         """Raise BindError if an action that replaces or deletes the contents of `path` would delete files of other
         objects.
         """
         for home in self._homes:
-            if _is_below(home, _place(path)):
+            if is_below(home, real_place(path)):
                 raise BindError(f'{action} would delete the warehouse "{home}"', sqlstate="42809")
         require_own_folder(path, action)
         if (other := self.folder_inside(path, besides)) is not None:
@@ -90,21 +85,12 @@ class TableFolders:
             raise BindError(message, hint="name another folder", sqlstate="42809")
 
 
-def _taken(catalog: ReadableCatalog) -> Iterator[TakenFolder]:
-    real, placed = _RealPlaces(catalog.home), catalog.placed_partitions()
-    for name in catalog.database_names():
-        yield TakenFolder(real(catalog.database(name).location), f'the database "{name}"')
-        for table in catalog.tables(name, with_states=True):
-            if table.location is None:
-                continue
-            owner, is_owned = f'the table "{table.qualified_name}"', table.kind in _OWNING
-            yield TakenFolder(real(table.location), owner, table.table_id, is_owned)
-            if table.table_id not in placed:
-                continue
-            for one in catalog.partitions(table):
-                if one.location is not None:
-                    of_table = f"the partition {one.name} of {owner}"
-                    yield TakenFolder(real(one.location), of_table, table.table_id, is_owned)
+def _taken(one: FolderOwner) -> TakenFolder:
+    if isinstance(one.owner, Database):
+        return TakenFolder(real_place(one.location), f'the database "{one.owner.name}"')
+    owner = f'the table "{one.owner.qualified_name}"'
+    of_partition = f"the partition {one.partition} of " if one.partition else ""
+    return TakenFolder(real_place(one.location), of_partition + owner, one.owner.table_id, one.owner.kind in _OWNING)
 
 
 def holds_files(location: str) -> bool:
@@ -143,29 +129,4 @@ def drops_folder(partition: HivePartition, table: Table, warehouse: str) -> bool
     if uri.is_remote(partition.location):
         return any(uri.below(partition.location, home) is not None for home in homes)
     place = os.path.realpath(local_path(partition.location))
-    return any(_is_below(place, os.path.realpath(local_path(home))) for home in homes if not uri.is_remote(home))
-
-
-class _RealPlaces:
-    """Real paths of folders. Folders directly in the warehouse are checked one by one, since there are many."""
-
-    def __init__(self, warehouse: str) -> None:
-        self._warehouse, self._real = warehouse, os.path.realpath(warehouse)
-
-    def __call__(self, location: str) -> str:
-        if uri.is_remote(location):
-            return uri.canonical(location)
-        path = location if location.startswith("/") else local_path(location)
-        parent, _, name = path.rpartition("/")
-        if parent == self._warehouse and name and not Path(path).is_symlink():
-            return f"{self._real}/{name}"
-        return os.path.realpath(path)
-
-
-def _place(path: str) -> str:
-    """Return the real path of a path, or the common form of a remote location."""
-    return uri.canonical(path) if uri.is_remote(path) else os.path.realpath(path)
-
-
-def _is_below(place: str, folder: str) -> bool:
-    return place == folder or place.startswith(f"{folder.rstrip('/')}/")
+    return any(is_below(place, os.path.realpath(local_path(home))) for home in homes if not uri.is_remote(home))

@@ -5,9 +5,11 @@ file.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from sharkpy.base import uri
@@ -15,6 +17,7 @@ from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.epoch_store import EpochStore
 from sharkpy.catalog.file_log import FileLog
+from sharkpy.catalog.folder_index import FolderIndex
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.json_rows import (
     database_from_row,
@@ -28,6 +31,23 @@ from sharkpy.catalog.model import Database, StorageFormat, Table
 from sharkpy.catalog.names import DEFAULT_DATABASE, folder_name
 from sharkpy.catalog.table_history import TableHistory
 from sharkpy.values.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class FolderOwner:
+    """A database, a table, or one of its Hive partitions in a folder of its own, and its location."""
+
+    owner: Database | Table
+    location: str
+    partition: str = ""
+
+
+FindOwners = Callable[[str, bool], Iterable[FolderOwner]]
+
+
+def table_owners(tables: Iterable[Table]) -> Iterator[FolderOwner]:
+    """Yield the owners of the tables' folders."""
+    return (FolderOwner(table, table.location) for table in tables if table.location is not None)
 
 
 class TableStore(Protocol):
@@ -82,9 +102,9 @@ class TableStore(Protocol):
 
     def partitions(self, table: Table) -> tuple[HivePartition, ...]: ...
 
-    def placed_partitions(self) -> frozenset[str]:
-        """Return the ids of the tables with Hive partitions outside their table's folder, as far as this store
-        knows.
+    def folder_owners(self) -> FindOwners:
+        """Return a function for one check, which returns at least the owners of the folders at, above or below a real
+        path. Its flag tells whether owners whose folder is a link are of interest.
         """
 
     def partition_changes(self, table: Table) -> AbstractContextManager[PartitionChanges]: ...
@@ -98,6 +118,7 @@ class SqliteTables:
     def __init__(self, file: CatalogFile, warehouse_dir: str) -> None:
         self._file = file
         self._warehouse_dir = warehouse_dir
+        self._folders = FolderIndex(file)
         self._decoded: dict[tuple[str, str], tuple[str, Table]] = {}
 
     def transaction(self) -> AbstractContextManager[None]:
@@ -134,9 +155,9 @@ class SqliteTables:
         return None if row is None else self._decode((row[0], row[1]), table.table_id, row[2])
 
     def current_ones(self, table_ids: Collection[str]) -> dict[str, Table]:
-        marks = ", ".join("?" * len(table_ids))
-        sql = f"SELECT table_id, database, name, definition FROM table_ WHERE table_id IN ({marks})"
-        rows = self._file.rows(sql, *table_ids)
+        ids = "SELECT value FROM json_each(?)"
+        sql = f"SELECT table_id, database, name, definition FROM table_ WHERE table_id IN ({ids})"
+        rows = self._file.rows(sql, json.dumps(list(table_ids)))
         return {table_id: self._decode((database, name), table_id, body) for table_id, database, name, body in rows}
 
     def table_names(self, database: str) -> list[str]:
@@ -169,9 +190,25 @@ class SqliteTables:
     def partitions(self, table: Table) -> tuple[HivePartition, ...]:
         return read_partitions(self._file, table)
 
-    def placed_partitions(self) -> frozenset[str]:
-        rows = self._file.rows("SELECT DISTINCT table_id FROM partition_ WHERE folder IS NOT NULL")
-        return frozenset(table_id for (table_id,) in rows)
+    def folder_owners(self) -> FindOwners:
+        return self._owners_near
+
+    def _owners_near(self, place: str, with_links: bool) -> list[FolderOwner]:
+        near = partial(self._folders.near, place=place, with_links=with_links)
+        with self._file.reading():
+            names = {DEFAULT_DATABASE, *(name for (name,) in near("database_", "name"))}
+            tables = near("table_", "table_id")
+            partitions = near("partition_", "table_id, name, folder")
+            current = self.current_ones({row[0] for row in (*tables, *partitions)})
+            databases = [one for one in map(self.find_database, sorted(names)) if one is not None]
+        # Dropped tables keep their Hive partitions for a time.
+        placed = [(current[table_id], folder, name) for table_id, name, folder in partitions if table_id in current]
+        absolute = self._file.locations.absolute
+        return [
+            *(FolderOwner(one, one.location) for one in databases),
+            *table_owners(current[table_id] for (table_id,) in tables),
+            *(FolderOwner(table, absolute(folder), name) for table, folder, name in placed),
+        ]
 
     @contextmanager
     def partition_changes(self, table: Table) -> Iterator[PartitionChanges]:

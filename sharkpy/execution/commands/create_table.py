@@ -196,12 +196,14 @@ def _is_free(location: str, command: CreateTable, session: EngineSession) -> boo
     the warehouse.
     """
     catalog, is_far = session.catalog, uri.is_remote(location)
-    if catalog.readers.is_read(location) or is_occupied(location, session):
+    if catalog.readers.is_read(location):
         return False
     if catalog.log.owner(location) is not None:
         catalog.clear_garbage(location)
         if catalog.log.owner(location) is not None:
             return False
+    if is_occupied(location, session):
+        return False
     if command.query is None and not _is_in_remote_warehouse(location, session):
         return True
     catalog.clear_garbage(location)

@@ -16,6 +16,10 @@ UPDATE file_ SET path =
 DROP INDEX database_place;
 DROP INDEX table_place;
 DROP INDEX partition_place;
+DROP INDEX partition_changed;
+DROP INDEX partition_added;
+DROP TABLE partition_change_;
+ALTER TABLE partition_ DROP COLUMN changed;
 ALTER TABLE file_ DROP COLUMN tag;
 DROP INDEX file_path;
 CREATE INDEX file_path ON file_ (folder_id, path);

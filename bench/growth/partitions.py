@@ -7,7 +7,11 @@ from bench.growth.timed import grown, median_ms, warehouse
 
 _STATEMENTS = {
     "SELECT of one Hive partition": "SELECT count(*) FROM p WHERE d = 7",
+    "SELECT of another Hive partition each time": "SELECT count(*) FROM p WHERE d = {n}",
+    "SELECT of 30 Hive partitions": "SELECT count(*) FROM p WHERE d >= 50 AND d < 80",
+    "SHOW PARTITIONS with values": "SHOW PARTITIONS p PARTITION (d = 7)",
     "INSERT into one Hive partition": "INSERT INTO p PARTITION (d = 7) VALUES ({n})",
+    "INSERT by the values of a column": "INSERT INTO p SELECT {n}, 8",
     "SELECT of one Hive partition at an earlier version": "SELECT count(*) FROM p VERSION AS OF 2 WHERE d = 7",
 }
 _RUNS = 20

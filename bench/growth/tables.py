@@ -10,6 +10,7 @@ _STATEMENTS = {
     "INSERT into one table": "INSERT INTO t7 VALUES ({n})",
     "CREATE TABLE": "CREATE TABLE made{n} (a INT) STORED AS PARQUET",
     "DROP TABLE": "DROP TABLE made{n}",
+    "INSERT OVERWRITE of one table": "INSERT OVERWRITE TABLE t7 VALUES ({n})",
 }
 _RUNS = 30
 

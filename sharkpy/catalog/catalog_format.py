@@ -17,7 +17,7 @@ sharkpy that wrote it.
 10: the log of the files of managed tables. Tables of earlier formats keep generations in folders.
 11: the history of tables.
 12: places and tags of files in the log, which names the files of tables of earlier formats, too;
-    the index of locations.
+    the index of locations; counts of changes of Hive partitions.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from sharkpy.catalog.catalog_upgrades import (
 )
 from sharkpy.catalog.file_log import FILE_LOG_TABLES
 from sharkpy.catalog.folder_index import FOLDER_INDEXES
+from sharkpy.catalog.partition_cache import PARTITION_TABLES
 from sharkpy.catalog.table_history import HISTORY_TABLES
 from sharkpy.columnar.block_folders import locked_file
 
@@ -79,7 +80,7 @@ _SCHEMA = (
     "CREATE TABLE garbage (folder TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE partition_ (partition_id INTEGER PRIMARY KEY AUTOINCREMENT, table_id TEXT NOT NULL,"
     " name TEXT NOT NULL, folder TEXT, newest INTEGER, form TEXT NOT NULL DEFAULT '', added INTEGER NOT NULL DEFAULT 0,"
-    " UNIQUE (table_id, name))",
+    " changed INTEGER NOT NULL DEFAULT 0, UNIQUE (table_id, name))",
     "CREATE TABLE statistics_ (table_id TEXT, partition TEXT, body TEXT NOT NULL,"
     " PRIMARY KEY (table_id, partition)) WITHOUT ROWID",
     "CREATE TABLE function_ (database TEXT, name TEXT, definition TEXT NOT NULL,"
@@ -98,6 +99,7 @@ _SCHEMA = (
     *FILE_LOG_TABLES,
     *HISTORY_TABLES,
     *FOLDER_INDEXES,
+    *PARTITION_TABLES,
 )
 
 

@@ -16,6 +16,7 @@ from sharkpy.base import uri
 from sharkpy.base.uri import Locations, is_outside
 from sharkpy.catalog.folder_index import FOLDER_INDEXES
 from sharkpy.catalog.listed_folders import begin_histories, log_listed_folders
+from sharkpy.catalog.partition_cache import PARTITION_TABLES
 from sharkpy.catalog.table_history import HISTORY_TABLES
 
 _TABLES = (
@@ -172,6 +173,7 @@ def upgrade_format_10(connection: sqlite3.Connection, _: Locations) -> None:
 
 
 _ADDED_TO_FORMAT_11 = (
+    "ALTER TABLE partition_ ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE file_ ADD COLUMN tag TEXT NOT NULL DEFAULT ''",
     "UPDATE file_ SET path = (SELECT folder FROM folder_ WHERE folder_.folder_id = file_.folder_id) || '/' || path",
     "DROP INDEX file_path",
@@ -184,7 +186,7 @@ def upgrade_format_11(connection: sqlite3.Connection, locations: Locations) -> N
 
     In format 11, paths in the log were relative to their folders.
     """
-    for statement in (*_ADDED_TO_FORMAT_11, *FOLDER_INDEXES):
+    for statement in (*_ADDED_TO_FORMAT_11, *FOLDER_INDEXES, *PARTITION_TABLES):
         connection.execute(statement)
     log_listed_folders(connection, locations)
     begin_histories(connection)

@@ -66,6 +66,11 @@ class CatalogFile:
         return self._read_only is not None
 
     @property
+    def is_in_transaction(self) -> bool:
+        """True if this thread runs a transaction."""
+        return self._owner == threading.get_ident()
+
+    @property
     def _connection(self) -> sqlite3.Connection:
         return self._writing if self._read_only is None else self._read_only.connection
 
@@ -134,7 +139,7 @@ class CatalogFile:
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection for reads. The thread of a transaction sees its own changes."""
-        if self.is_read_only or self._owner == threading.get_ident():
+        if self.is_read_only or self.is_in_transaction:
             with self._lock, self._errors():
                 yield self._connection
         else:
@@ -159,7 +164,7 @@ class CatalogFile:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Run the body, which changes nothing, on one snapshot of the file."""
-        if self.is_read_only or self._owner == threading.get_ident():
+        if self.is_read_only or self.is_in_transaction:
             with self._lock:
                 yield
             return

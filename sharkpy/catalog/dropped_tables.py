@@ -101,8 +101,8 @@ class DroppedTables:
 
     def forget(self, table: Table) -> None:
         """Forget a dropped table. The caller removes its folders."""
-        self._file.run("DELETE FROM partition_ WHERE table_id = ?", table.table_id)
-        self._file.run("DELETE FROM dropped_ WHERE table_id = ?", table.table_id)
+        for one in ("partition_", "partition_change_", "dropped_"):
+            self._file.run(f"DELETE FROM {one} WHERE table_id = ?", table.table_id)
         self._history.forget(table.table_id)
 
     def _all(self) -> Iterator[_Dropped]:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
-from sharkpy.base.errors import BindError
+from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.catalog.table_history import commit_of
 
 if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
+    from sharkpy.catalog.hive_partition import HivePartition
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.table_history import TableHistory
 
@@ -175,6 +176,18 @@ class FileLog:
         if number != self._history.files_added(table.base_id, commit):
             message = f"the rows that commit {commit} has added to {table.qualified_name} are not available"
             raise BindError(message, hint="their files are folded, or in another table by now", sqlstate="22023")
+
+    def require_logged(self, table: Table, partitions: Iterable[HivePartition]) -> None:
+        """Raise UnsupportedError if one of the Hive partitions of a table's earlier version is in a folder without a
+        log.
+        """
+        if table.as_of is None or table.continuous:
+            return
+        for one in partitions:
+            if self.find(folder := one.folder(table)) is None:
+                place = uri.redacted(folder)
+                message = f'an earlier version of {table.qualified_name}, whose partition {one.name} is in "{place}"'
+                raise UnsupportedError(message, hint="changes of this folder are not recorded")
 
     def files_of(self, folder_id: int, commit: int) -> list[LoggedFile]:
         """Return the current files whose last rows are of a commit."""

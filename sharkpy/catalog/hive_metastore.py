@@ -26,7 +26,9 @@ from sharkpy.catalog.metastore_structs import (
 )
 from sharkpy.catalog.model import Database, StorageFormat, Table
 from sharkpy.catalog.names import DEFAULT_DATABASE, folder_name
-from sharkpy.catalog.table_store import FindOwners, FolderOwner, PartitionChanges, read_partitions, table_owners
+from sharkpy.catalog.partition_cache import read_partitions
+from sharkpy.catalog.partition_list import PartitionList
+from sharkpy.catalog.table_store import FindOwners, FolderOwner, PartitionChanges, table_owners
 from sharkpy.values.types import Schema
 
 ChangedPartitions = Sequence[tuple[HivePartition, HivePartition]]
@@ -39,7 +41,7 @@ class _Mirrored:
     table: Table
     text: str
     bodies: dict[str, Body]
-    partitions: tuple[HivePartition, ...]
+    partitions: PartitionList
 
 
 class HiveTables:
@@ -192,14 +194,14 @@ class HiveTables:
 
     # Hive partitions
 
-    def partitions(self, table: Table) -> tuple[HivePartition, ...]:
+    def partitions(self, table: Table) -> PartitionList:
         text = self._client.partitions_text(table.database, table.name)
         known = self._mirrored.get(table.table_id)
         if known is None or known.text != text or known.table is not table:
             known = self._mirrored[table.table_id] = _Mirrored(table, text, *self._mirror(table, text))
         return known.partitions
 
-    def _mirror(self, table: Table, text: str) -> tuple[dict[str, Body], tuple[HivePartition, ...]]:
+    def _mirror(self, table: Table, text: str) -> tuple[dict[str, Body], PartitionList]:
         """Mirror the Hive partitions of `text` in the catalog's file. Known ones keep their ids."""
         table_body = self._body(table)
         bodies: dict[str, Body] = {}
@@ -207,17 +209,18 @@ class HiveTables:
         for body in json.loads(text)["partitions"]:
             one = partition_of(body, table_body, table, 0)
             bodies[one.name], there[one.name] = body, one
-        known = {one.name: one for one in read_partitions(self._file, table)}
+        before = read_partitions(self._file, table.table_id)
+        known = {one.name: one for one in before}
         if any(name not in there for name in known) or any(not _is_same(known.get(n), there[n]) for n in there):
             with self._file.transaction():
-                changes = PartitionChanges(self._file, table)
+                changes = PartitionChanges(self._file, table, before)
                 changes.drop([one for name, one in known.items() if name not in there], with_data=False)
                 for name, one in there.items():
                     if name not in known:
                         changes.add(name, one.location, None, one.storage, one.columns)
                     elif not _is_same(known[name], one):
                         changes.alter(known[name], one)
-        return bodies, read_partitions(self._file, table)
+        return bodies, read_partitions(self._file, table.table_id)
 
     def folder_owners(self) -> FindOwners:
         """List all owners: the metastore cannot be searched by location."""
@@ -244,10 +247,11 @@ class HiveTables:
     def partition_changes(self, table: Table) -> Iterator[PartitionChanges]:
         """Collect changes to Hive partitions. They are sent to the metastore together, at the end."""
         if not table.is_partitioned:
-            yield PartitionChanges(self._file, table)
+            yield PartitionChanges(self._file, table, PartitionList())
             return
-        bodies = dict(self._partition_bodies(table))
-        changes = MetastoreChanges(self._file, table)
+        before = self.partitions(table)
+        bodies = dict(self._mirrored[table.table_id].bodies)
+        changes = MetastoreChanges(self._file, table, before)
         yield changes
         self._mirrored.pop(table.table_id, None)
         self._drop(table, changes.dropped, bodies)
@@ -287,8 +291,8 @@ class MetastoreChanges(PartitionChanges):
     `added` has pairs of the former name (the current one for a new Hive partition) and the Hive partition.
     """
 
-    def __init__(self, file: CatalogFile, table: Table) -> None:
-        super().__init__(file, table)
+    def __init__(self, file: CatalogFile, table: Table, before: PartitionList) -> None:
+        super().__init__(file, table, before)
         self._added: dict[str, tuple[str, HivePartition]] = {}
         self._altered: dict[str, HivePartition] = {}
         self.dropped: list[str] = []

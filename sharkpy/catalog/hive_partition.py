@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -61,18 +61,6 @@ class HivePartition:
         return replace(self, storage=storage, columns=columns)
 
 
-def partitions_before(known: Iterable[HivePartition], undone: Mapping[int, int | None]) -> tuple[HivePartition, ...]:
-    """Return the Hive partitions before some changes.
-
-    `undone` holds the earlier last generation of each changed partition by id, or None for a partition that did not
-    exist.
-    """
-    then = ((one, undone.get(one.partition_id, one.newest)) for one in known)
-    return tuple(
-        replace(one, newest=newest) for one, newest in then if newest is not None or one.partition_id not in undone
-    )
-
-
 def escape(text: str) -> str:
     """Escape the characters that Hive does not allow in folder names, as %XX."""
     return "".join(f"%{ord(char):02X}" if char in _ESCAPED else char for char in text)
@@ -99,11 +87,3 @@ def partition_values(name: str) -> dict[str, str | None]:
     pairs = (part.partition("=") for part in name.split("/") if part)
     found = {unescape(column).lower(): unescape(value) for column, _, value in pairs}
     return {column: None if value == DEFAULT_VALUE else value for column, value in found.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class CommittedFiles:
-    """Committed files of a table: generations up to `newest` (None: all), or the files of its Hive partitions."""
-
-    newest: int | None = None
-    partitions: tuple[HivePartition, ...] = ()

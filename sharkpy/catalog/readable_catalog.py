@@ -31,18 +31,20 @@ from sharkpy.catalog.file_log import FileLog
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.folder_readers import WANTED, FolderReaders
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction, Resources
-from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition, partitions_before
+from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.json_rows import table_from_json
 from sharkpy.catalog.lake_tables import LAKES, is_lake
 from sharkpy.catalog.model import STATE_PREFIX, Database, Table, TableKind
 from sharkpy.catalog.names import GLOBAL_TEMP, folder_name
+from sharkpy.catalog.partition_cache import partitions_read
+from sharkpy.catalog.partition_list import NO_PARTITIONS, CommittedFiles, PartitionList, partitions_before
 from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.session_defaults import no_access, no_data, no_removal, no_text
 from sharkpy.catalog.stream_store import StreamStore
 from sharkpy.catalog.system_tables import SYSTEM_DATABASES, SystemTable
 from sharkpy.catalog.table_history import Change, Retention, TableHistory, VersionPoint
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json
-from sharkpy.catalog.table_store import FindOwners, SqliteTables, TableStore, partitions_at, table_owners
+from sharkpy.catalog.table_store import FindOwners, SqliteTables, TableStore, table_owners
 from sharkpy.catalog.trash import Leavings, Trash
 from sharkpy.catalog.unfinished_writes import FileSyncs, UnfinishedWrites
 from sharkpy.catalog.warehouse_identity import note_place
@@ -249,9 +251,7 @@ class ReadableCatalog:
         return self.history.changes(table.base_id, first, last)
 
     def has_history(self, table: Table) -> bool:
-        """True if earlier versions of a table can be read: the log of files has its folder, and no continuous query
-        writes it.
-        """
+        """True if earlier versions can be read: the log has the table's folder, and no continuous query writes it."""
         return table.location is not None and self.log.owner(table.location) == table.base_id
 
     def require_history(self, table: Table, what: str) -> None:
@@ -406,7 +406,7 @@ class ReadableCatalog:
         return self._store.current(Table(table_id, "", "", TableKind.MANAGED, Schema(())))
 
     def current_tables(self, table_ids: Collection[str]) -> dict[str, Table]:
-        """Return permanent tables by their ids, as `TableStore` reads them, without dropped ones."""
+        """Return permanent tables by their ids, without dropped ones."""
         return self._store.current_ones(table_ids)
 
     def managed_location(self, database: str, name: str) -> str:
@@ -417,24 +417,25 @@ class ReadableCatalog:
 
     # Their committed state
 
-    def partitions(self, table: Table) -> tuple[HivePartition, ...]:
+    def partitions(self, table: Table) -> PartitionList:
         """Return the Hive partitions of a partitioned table by name, currently or at the epoch at which it is read.
 
         Raise BindError 22023 if that epoch is not kept.
         """
         if not table.is_partitioned:
-            return ()
+            return NO_PARTITIONS
         return self._store.partitions(table) if table.as_of is None else self._partitions_of_then(table, table.as_of)
 
-    def _partitions_of_then(self, table: Table, point: VersionPoint) -> tuple[HivePartition, ...]:
+    def _partitions_of_then(self, table: Table, point: VersionPoint) -> PartitionList:
         with self._file.reading():
             if not table.continuous:
                 version = self.history.wanted(table.base_id, table.qualified_name, point)
-                return partitions_at(self._file, table, version, self.log)
+                current = self._store.partitions(dataclasses.replace(table, table_id=table.base_id))
+                return partitions_read(self._file, table, version, current, self.log)
             epoch = self.streams.epochs.wanted(table.continuous, table.qualified_name, point)
             query = self.streams.find(table.continuous)
             now = None if query is None else self.current_table(query.table_id)
-            known = () if now is None else self.partitions(now)
+            known = NO_PARTITIONS if now is None else self.partitions(now)
             undone = self.streams.epochs.undone(table.continuous, epoch.number)
         return partitions_before(known, undone)
 
@@ -471,7 +472,7 @@ class ReadableCatalog:
             return self.streams.epochs.oldest_generation(table.table_id)
         with self._file.reading():
             undone = self.streams.epochs.undone_by_oldest(table.continuous)
-            changed = next((one for one in self.partitions(table) if one.name == partition), None)
+            changed = self.partitions(table).find(partition)
         if changed is None or changed.partition_id not in undone:
             return None
         return undone[changed.partition_id] or 0

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from sharkpy.base import uri
-from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.base.errors import BindError
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.epoch_store import EpochStore
 from sharkpy.catalog.file_log import FileLog
@@ -22,13 +22,14 @@ from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.json_rows import (
     database_from_row,
     database_to_json,
-    partition_format_from_text,
     partition_format_to_text,
     table_from_json,
     table_to_json,
 )
 from sharkpy.catalog.model import Database, StorageFormat, Table
 from sharkpy.catalog.names import DEFAULT_DATABASE, folder_name
+from sharkpy.catalog.partition_cache import PartitionCache
+from sharkpy.catalog.partition_list import ChangedPartitions, PartitionList
 from sharkpy.catalog.table_history import TableHistory
 from sharkpy.values.types import Schema
 
@@ -100,7 +101,7 @@ class TableStore(Protocol):
     def note_written(self, table: Table) -> None:
         """Record that the files of a table, or of its Hive partitions, have changed."""
 
-    def partitions(self, table: Table) -> tuple[HivePartition, ...]: ...
+    def partitions(self, table: Table) -> PartitionList: ...
 
     def folder_owners(self) -> FindOwners:
         """Return a function for one check, which returns at least the owners of the folders at, above or below a real
@@ -119,6 +120,7 @@ class SqliteTables:
         self._file = file
         self._warehouse_dir = warehouse_dir
         self._folders = FolderIndex(file)
+        self.partition_cache = PartitionCache(file)
         self._decoded: dict[tuple[str, str], tuple[str, Table]] = {}
 
     def transaction(self) -> AbstractContextManager[None]:
@@ -174,7 +176,7 @@ class SqliteTables:
     def alter(
         self, old: Table, new: Table, kept: Sequence[tuple[HivePartition, HivePartition]], _cascade: bool
     ) -> None:
-        changes = PartitionChanges(self._file, old)
+        changes = PartitionChanges(self._file, old, self.partitions(old))
         for before, after in kept:
             changes.alter(before, after)
         row = (new.database, new.name, self._encode(new), new.table_id)
@@ -182,13 +184,13 @@ class SqliteTables:
 
     def remove(self, table: Table) -> None:
         self._file.run("DELETE FROM table_ WHERE table_id = ?", table.table_id)
-        self._file.run("DELETE FROM partition_ WHERE table_id = ?", table.table_id)
+        self.partition_cache.forget(table.table_id)
 
     def note_written(self, table: Table) -> None:
         pass
 
-    def partitions(self, table: Table) -> tuple[HivePartition, ...]:
-        return read_partitions(self._file, table)
+    def partitions(self, table: Table) -> PartitionList:
+        return self.partition_cache.current(table.table_id)
 
     def folder_owners(self) -> FindOwners:
         return self._owners_near
@@ -212,7 +214,7 @@ class SqliteTables:
 
     @contextmanager
     def partition_changes(self, table: Table) -> Iterator[PartitionChanges]:
-        yield PartitionChanges(self._file, table)
+        yield PartitionChanges(self._file, table, self.partitions(table))
 
     def _encode(self, table: Table) -> str:
         if table.location is None:
@@ -231,68 +233,24 @@ class SqliteTables:
         return table
 
 
-def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...]:
-    """Return the Hive partitions of a table by name, all from one state of the catalog."""
-    sql = "SELECT partition_id, name, folder, newest, form FROM partition_ WHERE table_id = ? ORDER BY name"
-    rows, absolute = file.rows(sql, table.table_id), file.locations.absolute
-    return tuple(
-        HivePartition(
-            number, name, None if folder is None else absolute(folder), newest, *partition_format_from_text(form)
-        )
-        for number, name, folder, newest, form in rows
-    )
-
-
-def partitions_at(file: CatalogFile, table: Table, version: int, log: FileLog) -> tuple[HivePartition, ...]:
-    """Return the Hive partitions that a table had at a version, by name.
-
-    If only rows that another version lacks are read (`table.as_of`), leave out partitions that had the same files then.
-    Raise UnsupportedError for one in a folder without a log.
-    """
-    found, point = _partitions_at(file, table, version, log), table.as_of
-    other = None if point is None else version - 1 if point.is_added else point.without
-    if other is None:
-        return found
-    known = {(one.name, one.location) for one in _partitions_at(file, table, other, log)}
-    same = log.folders(table.base_id) - log.changed_folders(table.base_id, *sorted((version, other)))
-    return tuple(one for one in found if (one.name, one.location) not in known or one.folder(table) not in same)
-
-
-def _partitions_at(file: CatalogFile, table: Table, version: int, log: FileLog) -> tuple[HivePartition, ...]:
-    sql = (
-        "SELECT partition_id, name, folder, form FROM partition_ WHERE table_id = ? AND added <= ?"
-        " UNION ALL SELECT partition_id, name, folder, form FROM past_partition_"
-        " WHERE table_id = ? AND added <= ? AND until > ? ORDER BY name"
-    )
-    names, absolute = (table.base_id, version, table.base_id, version, version), file.locations.absolute
-    found = [
-        HivePartition(number, name, folder and absolute(folder), version, *partition_format_from_text(form))
-        for number, name, folder, form in file.rows(sql, *names)
-    ]
-    own = log.folders(table.base_id)
-    far = (one for one in found if one.folder(table) not in own)
-    if other := next((one for one in far if log.find(one.folder(table)) is None), None):
-        place = uri.redacted(other.folder(table))
-        message = f'an earlier version of {table.qualified_name}, whose partition {other.name} is in "{place}"'
-        raise UnsupportedError(message, hint="changes of this folder are not recorded")
-    return tuple(found)
-
-
 class PartitionChanges:
-    """Changes of one transaction to the Hive partitions of `table`. `known` has the current ones by name.
+    """Changes of one transaction to the Hive partitions of `table`. `before` has the earlier ones, and `known` the
+    current ones by name.
 
     For a continuous table, the earlier state is stored for its kept epochs, and for a table with a history, for its
     versions.
     """
 
-    def __init__(self, file: CatalogFile, table: Table) -> None:
+    def __init__(self, file: CatalogFile, table: Table, before: PartitionList) -> None:
         self._file = file
         self.table = table
-        self.known = {one.name: one for one in read_partitions(file, table)}
+        self.before = before
+        self.known = ChangedPartitions(before)
         self._history = TableHistory(file)
         self._log = FileLog(file, self._history)
         self._has_history = table.location is not None and self._log.owner(table.location) == table.table_id
         self._commit = 0
+        self._number = 0
 
     def add(
         self,
@@ -304,25 +262,28 @@ class PartitionChanges:
     ) -> HivePartition:
         """Add a Hive partition. Raise BindError 42710 if the name exists."""
         self._check_free(name)
-        sql = "INSERT INTO partition_ (table_id, name, folder, newest, form, added) VALUES (?, ?, ?, ?, ?, ?)"
+        columns_of_row = "table_id, name, folder, newest, form, added, changed"
         row = (self._stored(location), newest, partition_format_to_text(storage, columns), self._noted())
-        partition_id = self._file.insert(sql, self.table.table_id, name, *row)
+        sql = f"INSERT INTO partition_ ({columns_of_row}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        partition_id = self._file.insert(sql, self.table.table_id, name, *row, self._changed())
         self._note(partition_id, None)
-        self.known[name] = HivePartition(partition_id, name, location, newest, storage, columns)
-        return self.known[name]
+        one = HivePartition(partition_id, name, location, newest, storage, columns)
+        self.known.put(one)
+        return one
 
     def alter(self, old: HivePartition, new: HivePartition) -> None:
         """Replace `old` by `new`, under the same id. Raise BindError 42710 if another one has its name."""
         if new.name != old.name:
             self._check_free(new.name)
-        sql = "UPDATE partition_ SET name = ?, folder = ?, newest = ?, form = ? WHERE partition_id = ?"
+        sql = "UPDATE partition_ SET name = ?, folder = ?, newest = ?, form = ?, changed = ? WHERE partition_id = ?"
         form = partition_format_to_text(new.storage, new.columns)
         if old.newest is not None and new.newest != old.newest:
             self._note(old.partition_id, old.newest)
         self._keep(old, new)
-        self._file.run(sql, new.name, self._stored(new.location), new.newest, form, old.partition_id)
-        del self.known[old.name]
-        self.known[new.name] = dataclasses.replace(new, partition_id=old.partition_id)
+        number = self._changed(is_shrunk=new.name != old.name)
+        self._file.run(sql, new.name, self._stored(new.location), new.newest, form, number, old.partition_id)
+        self.known.remove(old.name)
+        self.known.put(dataclasses.replace(new, partition_id=old.partition_id))
 
     def drop(self, partitions: Iterable[HivePartition], *, with_data: bool) -> None:
         """Forget Hive partitions. `with_data` removes the files of logged folders, and lists other folders as garbage
@@ -330,6 +291,7 @@ class PartitionChanges:
         """
         for one in partitions:
             self._keep(one)
+            self._changed(is_shrunk=True)
             self._file.run("DELETE FROM partition_ WHERE partition_id = ?", one.partition_id)
             folder = one.folder(self.table)
             logged = self._log.find(folder) if with_data and self._has_history else None
@@ -337,7 +299,18 @@ class PartitionChanges:
                 self._log.commit(logged, (), overwrite=True)
             elif with_data:
                 self._file.add_garbage(folder)
-            del self.known[one.name]
+            self.known.remove(one.name)
+
+    def _changed(self, *, is_shrunk: bool = False) -> int:
+        """Return the number of these changes: see `PARTITION_TABLES`."""
+        if not self._number:
+            counted = "ON CONFLICT DO UPDATE SET changed = changed + 1 RETURNING changed"
+            sql = f"INSERT INTO partition_change_ VALUES (?, 1, 0) {counted}"
+            ((self._number,),) = self._file.rows(sql, self.table.table_id)
+        if is_shrunk:
+            sql = "UPDATE partition_change_ SET shrunk = changed WHERE table_id = ?"
+            self._file.run(sql, self.table.table_id)
+        return self._number
 
     def _noted(self) -> int:
         """Return the commit of these changes, for the history; 0 for a table without one."""

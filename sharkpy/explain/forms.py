@@ -106,7 +106,7 @@ def _partitions(scan: Scan, session: EngineSession) -> Iterator[tuple[str, str]]
     """Yield the Hive partitions that match the scan's predicate, by table and name."""
     table = scan.table
     if table.is_partitioned:
-        names = [one.name for one in partitions_of(table, session.catalog)]
+        names = partitions_of(table, session.catalog).names
         known = HivePartitions.of(names, table.partition_schema, lambda _: PartitionRead(None, ()))
         yield from ((table.table_id, name) for name in known.kept(scan))
 

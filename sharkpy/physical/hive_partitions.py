@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from sharkpy.catalog.partition_list import PartitionNames
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import Domain, domain_of, to_domain
 from sharkpy.columnar.pruning import Not, prune
@@ -20,9 +20,6 @@ from sharkpy.plan.references import column_ids
 from sharkpy.sources.lenient_conversion import typed_values
 from sharkpy.sources.source import Split
 from sharkpy.values.types import DataType, Schema
-
-_KEPT = 64
-"""Number of lists of Hive partitions whose statistics are cached between queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +50,9 @@ class HivePartitions:
 
     @classmethod
     def of(
-        cls, names: Sequence[str], schema: Schema, read: Callable[[tuple[str, ...]], PartitionRead]
+        cls, names: PartitionNames, schema: Schema, read: Callable[[tuple[str, ...]], PartitionRead]
     ) -> HivePartitions:
-        return cls(tuple(names), schema, read, partition_statistics(tuple(names), schema))
+        return cls(names.texts, schema, read, partition_statistics(names, schema))
 
     def whole(self, scan: Scan) -> tuple[str, ...] | None:
         """Return the remaining partitions if their values prove the scan's predicate for all their rows, else None."""
@@ -83,10 +80,20 @@ class HivePartitions:
         return tuple(self.names[int(index)] for index in np.flatnonzero(mask))
 
 
-@functools.lru_cache(maxsize=_KEPT)
-def partition_statistics(names: tuple[str, ...], schema: Schema) -> StatisticsTable:
-    """Return the values in the names as statistics of blocks with constant columns."""
-    return StatisticsTable.of(schema, [_as_block(row, schema) for row in typed_values(names, schema)])
+def partition_statistics(names: PartitionNames, schema: Schema) -> StatisticsTable:
+    """Return the values in the names as statistics of blocks with constant columns. They are cached with the names."""
+    key = (partition_statistics, schema)
+    if key not in names.derived:
+
+        def add(blocks: dict[str, BlockStatistics], texts: Sequence[str]) -> None:
+            blocks.update(
+                (text, _as_block(row, schema)) for text, row in zip(texts, typed_values(texts, schema), strict=True)
+            )
+
+        blocks = names.indexed(key, dict[str, BlockStatistics], add)
+        names.derived[key] = StatisticsTable.of(schema, [blocks[text] for text in names.texts])
+    found: StatisticsTable = names.derived[key]
+    return found
 
 
 def _as_block(row: Sequence[object], schema: Schema) -> BlockStatistics:
@@ -101,4 +108,6 @@ def _constant(value: object, dtype: DataType) -> ColumnStatistics:
     is_nan = isinstance(bound, float) and math.isnan(bound)
     if is_nan or not isinstance(bound, (int, float, bytes)):
         return ColumnStatistics(dtype, 1, 0, exact=False, has_nan=domain_of(dtype) is Domain.FLOAT)
-    return ColumnStatistics(dtype, 1, 0, bound, bound, distinct=(bound,), num_distinct=1)
+    # The bounds of a number are exact. The bounds of a text may be cut.
+    distinct = (bound,) if isinstance(bound, bytes) else None
+    return ColumnStatistics(dtype, 1, 0, bound, bound, distinct=distinct, num_distinct=1)

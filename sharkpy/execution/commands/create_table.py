@@ -319,6 +319,7 @@ def clone_table(table: Table, source: Table, session: EngineSession, *, replace:
     session.catalog.require_history(source, "CLONE")
     with session.catalog.readers.reading(source.location or ""):
         partitions = {one.name: one for one in session.catalog.partitions(source)}
+        session.catalog.log.require_logged(source, partitions.values())
 
         def stage(staging: str) -> Sequence[str]:
             if not session.catalog.can_log(table):

@@ -18,6 +18,7 @@ from sharkpy.catalog.json_rows import table_from_json, table_to_json
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.names import check_name
+from sharkpy.catalog.partition_list import PartitionList
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
@@ -95,13 +96,12 @@ def _copies(table: Table, chosen: Sequence[HivePartition], session: EngineSessio
         yield from _named(partition_files(table, [one], session.catalog), one.name)
 
 
-def _chosen(command: ExportTable, session: EngineSession) -> list[HivePartition]:
-    chosen = list(session.catalog.partitions(command.table))
-    if command.partition:
-        chosen = matching_spec(command.table, chosen, command.partition)
-        if not chosen:
-            text = ", ".join(f"{name}='{value}'" for name, value in command.partition)
-            raise no_such_partition(command.table, text)
+def _chosen(command: ExportTable, session: EngineSession) -> Sequence[HivePartition]:
+    partitions = session.catalog.partitions(command.table)
+    chosen = matching_spec(command.table, partitions, command.partition) if command.partition else partitions
+    if command.partition and not chosen:
+        text = ", ".join(f"{name}='{value}'" for name, value in command.partition)
+        raise no_such_partition(command.table, text)
     if other := next((one for one in chosen if one.storage or one.columns), None):
         raise UnsupportedError(
             f"the partition {other.name} has another format or other columns than its table: EXPORT is not supported"
@@ -180,7 +180,7 @@ def _read(command: ImportTable, session: EngineSession) -> _Export:
     if is_lake(table):
         raise UnsupportedError(f"IMPORT of {table.qualified_name}, a table of {table.storage.name}, is not supported")
     if command.partition:
-        listed = [HivePartition(number, one) for number, one in enumerate(names)]
+        listed = PartitionList([HivePartition(number, one) for number, one in enumerate(sorted(names))])
         names = tuple(one.name for one in matching_spec(table, listed, command.partition))
         if not names:
             raise no_such_partition(table, ", ".join(f"{key}='{value}'" for key, value in command.partition))

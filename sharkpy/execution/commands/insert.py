@@ -268,7 +268,7 @@ def _distinct_names(query: LogicalPlan) -> Schema:
 
 def has_partition(command: Insert, session: EngineSession) -> bool:
     """True if the Hive partition with all the given values is registered."""
-    return bool(matching_spec(command.table, list(session.catalog.partitions(command.table)), command.partition))
+    return bool(matching_spec(command.table, session.catalog.partitions(command.table), command.partition))
 
 
 def stage_partitions(
@@ -280,7 +280,7 @@ def stage_partitions(
     write = TablePartitions(table, staging, (), command.overwrite, session, only_new=command.if_not_exists)
     write.keeps_rows = command.keeps_rows
     writes.append(write)
-    known = () if command.overwrite else session.catalog.partitions(table)
+    known = () if command.overwrite else session.catalog.partitions(table).formed
     with reporting_dropped_table(table, session):
         write.names = write_partitions(table, command.query, command.partition, staging, session, snapshot, known)
 
@@ -296,7 +296,7 @@ def write_partitions(
 ) -> list[str]:
     """Write files in folders of `staging` named after Hive partitions; return the partitions' names.
 
-    Partitions in `known` keep their formats; new ones have the table's.
+    Partitions in `known` keep their own formats and columns; the others have the table's.
     """
     dynamic = tuple(name for name, value in spec if value is None)
     static = spec_name(table, spec, session)
@@ -305,7 +305,7 @@ def write_partitions(
     forms = tuple(
         (one.name.removeprefix(static).removeprefix("/"), one.storage_of(table), one.columns_of(table))
         for one in known
-        if (one.storage or one.columns) and (one.name == static or one.name.startswith(f"{static}/" if static else ""))
+        if one.name == static or one.name.startswith(f"{static}/" if static else "")
     )
     sink = FileSink(
         table.data_schema,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, TypeMismatchError
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, HivePartition, partition_name
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.partition_list import PartitionList
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.plan.commands import PartitionFilter, PartitionSpec
@@ -63,52 +64,60 @@ def _typed(column: str, text: str, dtype: DataType) -> object:
     return value
 
 
-def by_values(table: Table, partitions: Iterable[HivePartition]) -> dict[tuple[object, ...], HivePartition]:
-    """Return the Hive partitions by their typed values."""
-    found = list(partitions)
-    values = typed_values([one.name for one in found], table.partition_schema)
-    return dict(zip(values, found, strict=True))
+_Values: TypeAlias = tuple[object, ...]
 
 
 class PartitionIndex:
     """Index of a table's Hive partitions by typed values. A statement may name thousands of them."""
 
-    def __init__(self, table: Table, partitions: Iterable[HivePartition]) -> None:
+    def __init__(self, table: Table, partitions: PartitionList) -> None:
         self._table = table
+        self._partitions = partitions
         self._places = {name: index for index, name in enumerate(table.partition_columns)}
-        self._by_values: dict[tuple[object, ...], list[HivePartition]] = {}
-        self.add(*partitions)
+        schema = table.partition_schema
 
-    def add(self, *partitions: HivePartition) -> None:
-        rows = typed_values([one.name for one in partitions], self._table.partition_schema)
-        for one, values in zip(partitions, rows, strict=True):
-            self._by_values.setdefault(values, []).append(one)
+        def add(index: dict[_Values, dict[str, None]], names: Sequence[str]) -> None:
+            for name, values in zip(names, typed_values(names, schema), strict=True):
+                index.setdefault(values, {})[name] = None
+
+        self._names = partitions.names.indexed((PartitionIndex, schema), dict[_Values, dict[str, None]], add)
+        self._added: dict[_Values, HivePartition] = {}
+
+    def add(self, one: HivePartition) -> None:
+        """Add a Hive partition that the table did not have."""
+        (values,) = typed_values([one.name], self._table.partition_schema)
+        self._added[values] = one
 
     def matching(self, terms: PartitionFilter) -> list[HivePartition]:
-        """Return the partitions that satisfy all comparisons. NULL equals only the default value and has no order."""
+        """Return the partitions that satisfy all comparisons, by name. NULL equals only the default value and has no
+        order.
+        """
         check_cancelled()
         wanted = [
             (self._places[name], sign, _typed(name, text, self._table.schema[name].dtype)) for name, sign, text in terms
         ]
         equal = {place: value for place, sign, value in wanted if sign == "="}
         if len(equal) == len(wanted) == len(self._places):
-            return list(self._by_values.get(tuple(equal[place] for place in range(len(equal))), ()))
-        return [
-            one
-            for values, found in self._by_values.items()
-            if all(_holds(values[place], sign, value) for place, sign, value in wanted)
-            for one in found
-        ]
+            return self.with_values(tuple(equal[place] for place in range(len(equal))))
+        candidates = dict.fromkeys((*self._names, *self._added))
+        chosen = [one for one in candidates if all(_holds(one[place], sign, value) for place, sign, value in wanted)]
+        return sorted((one for values in chosen for one in self.with_values(values)), key=lambda one: one.name)
 
     def matching_spec(self, spec: PartitionSpec) -> list[HivePartition]:
         return self.matching(tuple((name, "=", value or "") for name, value in spec))
 
+    def with_values(self, values: _Values) -> list[HivePartition]:
+        """Return the partitions with these values, by name. They may be spelled differently."""
+        there = map(self._partitions.find, sorted(self._names.get(values, ())))
+        added = self._added.get(values)
+        return [one for one in (*there, added) if one is not None]
 
-def matching_spec(table: Table, partitions: Iterable[HivePartition], spec: PartitionSpec) -> list[HivePartition]:
+
+def matching_spec(table: Table, partitions: PartitionList, spec: PartitionSpec) -> list[HivePartition]:
     return PartitionIndex(table, partitions).matching_spec(spec)
 
 
-def the_partition(table: Table, partitions: Sequence[HivePartition], spec: PartitionSpec) -> HivePartition:
+def the_partition(table: Table, partitions: PartitionList, spec: PartitionSpec) -> HivePartition:
     """Return the Hive partition with all values of `spec`. Raise BindError 42S02 if there is none."""
     found = matching_spec(table, partitions, spec)
     if not found:

@@ -57,7 +57,7 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
     folders = [None if place is None else _folder(table, place, session) for _, place in command.partitions]
     is_logged = session.catalog.log.find(table.location or "") is not None
     with session.catalog.partition_changes(table) as changes:
-        index = PartitionIndex(table, changes.known.values())
+        index = PartitionIndex(table, changes.before)
         for (spec, name), location in zip(named, folders, strict=True):
             # An empty text means the default value, like NULL.
             if name in changes.known or index.matching_spec(spec):
@@ -102,7 +102,7 @@ def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandR
     table = command.table
     with session.catalog.partition_changes(table) as changes:
         gone: dict[str, HivePartition] = {}
-        index = PartitionIndex(table, changes.known.values())
+        index = PartitionIndex(table, changes.before)
         for terms in command.filters:
             found = index.matching(terms)
             if not found and not command.if_exists:
@@ -132,9 +132,9 @@ def rename_partition(command: RenamePartition, session: EngineSession) -> Comman
     known = the_partition(table, session.catalog.partitions(table), command.old)
     moved = [(known, target)] if _is_moved(known, table) else []
     with partition_copies(table, moved, table, session) as copies, session.catalog.partition_changes(table) as changes:
-        old = the_partition(table, list(changes.known.values()), command.old)
+        old = the_partition(table, changes.before, command.old)
         _check_move(old, table, target, table, session)
-        if matching_spec(table, list(changes.known.values()), command.new):
+        if matching_spec(table, changes.before, command.new):
             raise _exists(table, name)
         folder = old.folder(table)
         if old.name in copies:
@@ -207,7 +207,7 @@ def exchange_partition(command: ExchangePartition, session: EngineSession) -> Co
     with partition_copies(source, targets, table, session) as copies:
         try:
             with session.catalog.partition_changes(source) as there, session.catalog.partition_changes(table) as here:
-                found = matching_spec(source, list(there.known.values()), command.partition)
+                found = matching_spec(source, there.before, command.partition)
                 if not found:
                     raise no_such_partition(source, ", ".join(f"{name}='{value}'" for name, value in command.partition))
                 if taken := next((one.name for one in found if one.name in here.known), None):

@@ -162,11 +162,10 @@ def without_rows(table: Table, session: EngineSession, partition: PartitionSpec 
 
 def _empty_partitions(table: Table, session: EngineSession, partition: PartitionSpec | None) -> TablePartitions:
     """Return a write that empties all or the given Hive partitions; they stay registered."""
-    chosen = list(session.catalog.partitions(table))
-    if partition is not None:
-        chosen = matching_spec(table, chosen, partition)
-        if not chosen:
-            raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in partition))
+    partitions = session.catalog.partitions(table)
+    chosen = partitions if partition is None else matching_spec(table, partitions, partition)
+    if partition is not None and not chosen:
+        raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in partition))
     staging = table_staging(table, table.location or "", session)
     folder = folder_at(table.location or "", session)
     for one in chosen:

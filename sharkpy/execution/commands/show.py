@@ -192,9 +192,8 @@ def _answer(answer: Answer) -> list[str]:
 
 
 def show_partitions(command: ShowPartitions, session: EngineSession) -> CommandResult:
-    found = list(session.catalog.partitions(command.table))
-    if command.partition is not None:
-        found = matching_spec(command.table, found, command.partition)
+    partitions, spec = session.catalog.partitions(command.table), command.partition
+    found = partitions if spec is None else matching_spec(command.table, partitions, spec)
     names = [one.name for one in found]
     if command.query is not None and command.names is not None:
         query = _over(command.query, command.names, command.table, found)

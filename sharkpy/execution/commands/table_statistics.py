@@ -14,7 +14,7 @@ from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_statistics import ColumnStatistics, TableStatistics
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
-from sharkpy.execution.commands.partition_spec import by_values, matching_spec, no_such_partition
+from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.execution.tables.data_files import files_by_partition, files_if_listed, table_files
@@ -27,6 +27,7 @@ from sharkpy.execution.tables.file_contents import (
 )
 from sharkpy.plan.commands import AnalyzeTable, UpdateStatistics
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.lenient_conversion import typed_values
 from sharkpy.sql.statements.bind_statistics import FIGURES
 
 Row = tuple[object, ...]
@@ -87,7 +88,8 @@ def _rows(command: AnalyzeTable, session: EngineSession) -> list[Row]:
 
 def _rows_by_partition(table: Table, rows: Sequence[Row], partitions: Sequence[HivePartition]) -> dict[str, Row]:
     """Return the rows of figures by name of the Hive partition, whose values are in the first columns."""
-    num_keys, known = len(table.partition_columns), by_values(table, partitions)
+    values = typed_values([one.name for one in partitions], table.partition_schema)
+    num_keys, known = len(table.partition_columns), dict(zip(values, partitions, strict=True))
     return {known[row[:num_keys]].name: row[num_keys:] for row in rows if row[:num_keys] in known}
 
 

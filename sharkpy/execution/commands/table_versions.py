@@ -82,6 +82,7 @@ def _restore(command: RestoreTable, session: EngineSession) -> None:
         then = session.catalog.at(table, command.to)
         restored = replace(table, schema=then.schema, storage=then.storage, buckets=then.buckets)
         partitions = {one.name: one for one in session.catalog.partitions(then)}
+        session.catalog.log.require_logged(then, partitions.values())
         if table.is_partitioned:
             known = {one.name: one for one in session.catalog.partitions(table)}
             changed = {name: one for name, one in partitions.items() if _is_changed(known.get(name), one)}

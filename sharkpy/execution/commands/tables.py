@@ -270,7 +270,7 @@ def alter_partition(command: AlterPartition, session: EngineSession) -> CommandR
         location = managed_folder(location, table.kind, session, table.table_id)
         session.catalog.clear_garbage(location)
     with session.catalog.partition_changes(table) as changes:
-        found = matching_spec(table, list(changes.known.values()), command.partition)
+        found = matching_spec(table, changes.before, command.partition)
         if not found:
             raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in command.partition))
         for one in found:

@@ -35,7 +35,7 @@ from sharkpy.sources.source import ReadMetrics
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog
-    from sharkpy.catalog.hive_partition import CommittedFiles
+    from sharkpy.catalog.partition_list import CommittedFiles, PartitionList
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.tables.staged_blocks import StagedBlocks
 
@@ -63,7 +63,7 @@ class CacheEntry:
     files: tuple[DataFile, ...] | None = None
     newest: int | None = None
     """Last generation in `files`, if generations say which files are committed."""
-    partitions: tuple[HivePartition, ...] | None = None
+    partitions: PartitionList | None = None
     """Hive partitions of `files`, if these say which files are committed."""
     listed: float = -math.inf
     """Time of the last listing, by the monotonic clock."""
@@ -109,7 +109,7 @@ _LIST_SECONDS = 10.0
 
 def committed_state(
     table: Table, catalog: Catalog, published: CommittedFiles | None
-) -> tuple[int | None, tuple[HivePartition, ...] | None]:
+) -> tuple[int | None, PartitionList | None]:
     """Return the catalog's state that changes with each change of a continuous table's rows.
 
     It is the last generation, or the Hive partitions. Both are None for other tables: only the query of a continuous

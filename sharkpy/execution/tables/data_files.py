@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import CancelledError, ConfigurationError, ExecutionError, SourceError, UnsupportedError
-from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition, partition_values
+from sharkpy.catalog.hive_partition import HivePartition, partition_values
 from sharkpy.catalog.json_rows import partition_format_to_text
 from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.partition_list import CommittedFiles, PartitionList
 from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.table_folder import table_folder
@@ -92,9 +93,9 @@ def files_if_listed(table: Table, one: HivePartition | None, catalog: Catalog) -
         return None
 
 
-def partitions_of(table: Table, catalog: Catalog) -> tuple[HivePartition, ...]:
+def partitions_of(table: Table, catalog: Catalog) -> PartitionList:
     """Return the current Hive partitions of a partitioned table, by name."""
-    return table.partitions if isinstance(table, FileTable) else catalog.partitions(table)
+    return PartitionList(table.partitions) if isinstance(table, FileTable) else catalog.partitions(table)
 
 
 def partition_files(
@@ -108,6 +109,8 @@ def partition_files(
         names = {one.name for one in partitions}
         return tuple(file for file in table.named.files if file.partition in names)
     chosen = tuple(partitions)
+    if catalog is not None:
+        catalog.log.require_logged(table, chosen)
     listed = {} if catalog is None else _listed_together(table, chosen, catalog)
     files = (file for one in chosen for file in _partition_files(table, one, listed.get(one.name), catalog))
     if catalog is None or (other := _left_out(table)) is None:

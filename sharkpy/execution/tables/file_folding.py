@@ -214,7 +214,7 @@ class FileFolding:
         if not table.is_partitioned:
             folder, newest = table.location or "", catalog.newest_generation(table)
         else:
-            one = next((one for one in catalog.partitions(table) if one.name == partition), None)
+            one = catalog.partitions(table).find(partition)
             folder, newest = ("", None) if one is None else (one.folder(table), one.newest)
         return (None, None) if catalog.log.find(folder) is None else (_place(folder), newest)
 

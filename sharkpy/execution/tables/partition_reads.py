@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.catalog import Catalog
-from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.partition_list import PartitionList
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tables.table_cache import TableCache
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
@@ -19,7 +19,7 @@ class PartitionedTable:
     def __init__(
         self,
         table: Table,
-        partitions: tuple[HivePartition, ...],
+        partitions: PartitionList,
         cache: TableCache | None,
         conf: Conf,
         catalog: Catalog,
@@ -33,8 +33,7 @@ class PartitionedTable:
         self._reads: dict[tuple[str, ...], PartitionRead] = {}
 
     def for_planning(self) -> HivePartitions:
-        names = [one.name for one in self._partitions]
-        return HivePartitions.of(names, self._table.partition_schema, self.read)
+        return HivePartitions.of(self._partitions.names, self._table.partition_schema, self.read)
 
     def read(self, names: tuple[str, ...]) -> PartitionRead:
         if names not in self._reads:
@@ -42,8 +41,9 @@ class PartitionedTable:
         return self._reads[names]
 
     def reads_same_as(self, older: PartitionedTable) -> bool:
-        """True if all reads of `older` would be the same now."""
-        if self._partitions != older._partitions:
+        """True if all reads of `older` would be the same now. Reads depend on the names, and on the chosen ones."""
+        now, then = self._partitions.names, older._partitions.names
+        if now is not then and now.texts != then.texts:
             return False
         return all(_is_same_read(self.read(names), read) for names, read in list(older._reads.items()))
 
@@ -51,8 +51,7 @@ class PartitionedTable:
         version, held = None, frozenset[str]()
         if self._cache is not None:
             version, held = self._cache.partial_version(self._table, self._partitions, names)
-        wanted = set(names) - held
-        rest = [one for one in self._partitions if one.name in wanted]
+        rest = [one for one in map(self._partitions.find, names) if one is not None and one.name not in held]
         self._catalog.check_links(self._table, rest)
         files = partition_files(self._table, rest, self._catalog)
         table, schema_text = self._table, self._catalog.schema_text

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
     from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.folder_readers import FolderReaders, Reading
-    from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition
     from sharkpy.catalog.model import Table
+    from sharkpy.catalog.partition_list import CommittedFiles, PartitionList
     from sharkpy.catalog.table_statistics import TableStatistics
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics_table import PackedStatistics
@@ -286,7 +286,7 @@ class QuerySnapshot:
             self._partitioned[table.table_id] = made
         return self._partitioned[table.table_id]
 
-    def _partitions_of(self, table: Table) -> tuple[HivePartition, ...]:
+    def _partitions_of(self, table: Table) -> PartitionList:
         published = None if isinstance(table, FileTable) else self._published.get(table.table_id)
         return partitions_of(table, self.catalog) if published is None else published.partitions
 

@@ -11,8 +11,9 @@ from time import monotonic
 from sharkpy.base.cancellation import cancellable_lock, submit
 from sharkpy.base.errors import SourceError
 from sharkpy.base.settings import KEEP_SECONDS
-from sharkpy.catalog.hive_partition import CommittedFiles, HivePartition
+from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import CacheMode, PolicyKind, Table
+from sharkpy.catalog.partition_list import NO_PARTITIONS, CommittedFiles, PartitionList
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics_table import PackedStatistics
 from sharkpy.columnar.version import TableVersion, partition_of
@@ -138,7 +139,9 @@ class TableCache:
             if files is None:
                 entry.listed = monotonic()
                 counted = newest is not None or partitions is not None
-                files = table_files(table, catalog, CommittedFiles(newest, partitions or ()) if counted else published)
+                files = table_files(
+                    table, catalog, CommittedFiles(newest, partitions or NO_PARTITIONS) if counted else published
+                )
             version = self._current(entry, files)
             entry.newest, entry.partitions = newest, partitions
             return version
@@ -212,7 +215,7 @@ class TableCache:
         entry: CacheEntry,
         added: list[DataFile],
         newest: int | None,
-        partitions: tuple[HivePartition, ...] | None,
+        partitions: PartitionList | None,
     ) -> TableVersion | None:
         """Return the version with the rows of `added` files, or None if one of them is gone."""
         try:

@@ -206,5 +206,5 @@ def _folder(table: Table, partition: str, catalog: Catalog) -> str | None:
     """Return the folder of a table or of its Hive partition, or None if the table no longer has the partition."""
     if not partition:
         return table.location
-    known = next((one for one in catalog.partitions(table) if one.name == partition), None)
+    known = catalog.partitions(table).find(partition)
     return None if known is None else known.folder(table)

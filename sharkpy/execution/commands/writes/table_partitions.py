@@ -17,7 +17,7 @@ from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.path_gate import check_local
 from sharkpy.catalog.table_store import PartitionChanges
 from sharkpy.catalog.unfinished_writes import FileSyncs
-from sharkpy.execution.commands.partition_spec import by_values
+from sharkpy.execution.commands.partition_spec import PartitionIndex
 from sharkpy.execution.commands.writes.staged_write import (
     QuietWrite,
     discard_staging,
@@ -123,10 +123,9 @@ class TablePartitions(QuietWrite):
         """Return the registered Hive partition for each name. One with equal values may be spelled differently."""
         if all(name in changes.known for name in self.names):
             return {name: changes.known[name] for name in self.names}
-        known = by_values(self.table, changes.known.values())
-        values = typed_values(self.names, self.table.partition_schema)
-        pairs = zip(self.names, values, strict=True)
-        return {name: changes.known.get(name) or known.get(value) for name, value in pairs}
+        index = PartitionIndex(self.table, changes.before)
+        pairs = zip(self.names, typed_values(self.names, self.table.partition_schema), strict=True)
+        return {name: changes.known.get(name) or next(iter(index.with_values(values)), None) for name, values in pairs}
 
     def _check_places(self, targets: Mapping[str, HivePartition | None]) -> None:
         """Check that staged files can be placed in the Hive partitions' folders.

@@ -13,9 +13,9 @@ _T = TypeVar("_T")
 
 
 class PartitionNames:
-    """Names of a table's Hive partitions, in order. Lists with the same names share one object, with its caches.
+    """Names of a table's Hive partitions, in order. Lists share this object, with its caches, while the names stay the same.
 
-    `derived` has what others have computed from exactly these names.
+    `derived` caches what callers compute from exactly these names.
     """
 
     __slots__ = ("_indexes", "derived", "texts")
@@ -54,7 +54,7 @@ class PartitionList(Sequence[HivePartition]):
     """Hive partitions of a table, by name. Immutable.
 
     1. `names` and unchanged Hive partitions are the same objects in later lists, so a later list costs little.
-    2. `formed` are those with a format or columns of their own.
+    2. `formed` has the Hive partitions with a format or columns of their own.
     3. In a list of an earlier version, the last generation of each is that version.
     """
 

@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 class PartitionNames:
-    """Names of a table's Hive partitions, in order. Lists share this object, with its caches, while the names stay the same.
+    """Names of a table's Hive partitions, in order. Lists share this object while the names stay the same.
 
     `derived` caches what callers compute from exactly these names.
     """

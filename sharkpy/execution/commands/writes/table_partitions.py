@@ -125,7 +125,8 @@ class TablePartitions(QuietWrite):
             return {name: changes.known[name] for name in self.names}
         index = PartitionIndex(self.table, changes.before)
         pairs = zip(self.names, typed_values(self.names, self.table.partition_schema), strict=True)
-        return {name: changes.known.get(name) or next(iter(index.with_values(values)), None) for name, values in pairs}
+        equal = {name: index.with_values(values) for name, values in pairs}
+        return {name: changes.known.get(name) or (found[-1] if found else None) for name, found in equal.items()}
 
     def _check_places(self, targets: Mapping[str, HivePartition | None]) -> None:
         """Check that staged files can be placed in the Hive partitions' folders.

@@ -47,6 +47,7 @@ SQL = ("read_parquet(", "read_csv", "sniff_csv", "read_json", "read_text(", "rea
 GATE = "the gate itself"
 LISTED = "a file of a table as sources.layout lists it, no device and no pipe; the table's LOCATION has passed"
 PASSED = "a path of the statement that has passed"
+FOUND = "a path of a caller that has found its access: `named_access_id` lets a statement's path pass the gate"
 MADE = "a new file in a staging folder, below a folder that has passed"
 OWN = "a file that the engine makes in a folder of its own"
 OWNER = "a path of the engine's owner: a setting, an option of the server, or Python's interface"
@@ -71,7 +72,7 @@ PLACES: dict[str, dict[str, str]] = {
     "execution/backup/backup_folder.py": {"read_bytes": OWNER},
     "execution/backup/file_copies.py": {"open": OWNER},
     "execution/backup/make_backup.py": {"hardlink_to": OWNER},
-    "execution/commands/export_table.py": {"read_text": PASSED, "write_text": MADE},
+    "execution/commands/export_table.py": {"read_text": PASSED},
     "execution/commands/load_data.py": {"hardlink_to": PASSED},
     "execution/commands/writes/table_feed.py": {"copy2": LISTED, "hardlink_to": LISTED},
     "execution/spark/jobs.py": {"open": NONE, "write_bytes": OWN},
@@ -117,6 +118,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/rcfile.py": {"read_text": NONE, "write_text": NONE},
     "sources/rows/json_rows.py": {"read_json": NONE},
     "sources/sequence_file.py": {"read_text": NONE, "write_text": NONE},
+    "sources/storage/local_store.py": {"hardlink_to": FOUND, "open": FOUND},
     "sources/staged_files.py": {"hardlink_to": MADE, "open": MADE},
     "sources/storage/access.py": {"open": OWNER},
     "sources/storage/aws_profile.py": {"read_text": OWNER},

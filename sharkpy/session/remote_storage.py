@@ -48,15 +48,20 @@ class SessionAccesses:
         """Return the id of the access to a location of a table in the catalog, or of one that a statement names.
 
         A restricted session may name a location only within its bounds or with its own keys. Errors are raised as by
-        `access_to`.
+        `access_to`. A local path needs no access, so its id is empty: NotAllowedError if a statement names a path that
+        is out of bounds.
         """
+        restrictions = self._restrictions()
+        if not uri.is_remote(location):
+            if is_named:
+                restrictions.check_path(location)
+            return ""
         from sharkpy.sources.storage.access import ACCESSES, access_to
         from sharkpy.sources.storage.fetched_files import FETCHED
 
         uri.check_no_secrets(location)
         if is_named:
             check_not_engines(location)
-        restrictions = self._restrictions()
         is_restricted = restrictions.folders is not None or restrictions.guards_settings
         is_open = not is_named or not is_restricted or restrictions.opens(location)
         found = access_to(location, self._conf, self._owner, is_restricted=is_restricted, is_open=is_open)

@@ -1,8 +1,8 @@
-"""Copies of files between locations, and writes of files into a remote folder that belongs to no table.
+"""Copies of files between stores, and writes of files into a remote folder that belongs to no table.
 
-`copy_files` copies within this machine, within a store, and between them. A `FolderWrite` makes all of its files count,
-or none. Stores cannot rename folders, and readers of plain files do not know manifests. So the names of a write's files
-begin with its id, and the steps have a fixed order:
+`copy_files` copies within a store and between stores, of which the local disk is one. A `FolderWrite` makes all of its
+files count, or none. Buckets cannot rename folders, and readers of plain files do not know manifests. So the names of a
+write's files begin with its id, and the steps have a fixed order:
 
 1. Computed rows are put below `_writes/<id>`, which readers ignore.
 2. The object `_writes/<id>/_begun` is put, and the files are copied to their final names. Older files stay.
@@ -21,40 +21,35 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import BinaryIO
 from uuid import uuid4
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled, checked
 from sharkpy.base.errors import SharkError, SourceError, UnsupportedError
 from sharkpy.base.parse_limits import check_json_nesting
-from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.file_errors import io_error, missing
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.new_files import output_file
 from sharkpy.sources.open_files import object_of_file, opened, store_for_access, store_of_file
-from sharkpy.sources.parallel_requests import parallel_map
+from sharkpy.sources.parallel_requests import AT_ONCE, parallel_map
+from sharkpy.sources.storage.errors import changed
 from sharkpy.sources.storage.store import ObjectFacts, Store, content_of
 
-_AT_ONCE = 4
+_THROUGH_AT_ONCE = 4
 """Files whose bytes pass through this process at the same time: each may have up to 100 MB in flight."""
-_PIECE_BYTES = 4 << 20
 
 
-def copy_files(copies: Sequence[tuple[DataFile, str]], access_id: str = "") -> list[DataFile]:
-    """Copy files, each to its own path, remote ones in parallel; return the copies. `access_id`: the access to remote
-    paths.
+def copy_files(copies: Sequence[tuple[DataFile, str]], access_id: str = "") -> None:
+    """Copy files in parallel, each to its own path. `access_id`: the access to remote paths.
 
-    A store copies files within itself; other bytes pass through this process. The first failure is raised. The caller
-    has to remove the copies made so far; unfinished copies are never visible.
+    A store copies files within itself; other bytes pass through this process. Copies on a local disk are not synced.
+    The first failure is raised. The caller has to remove the copies made so far; unfinished copies are never visible.
     """
-    if not any(uri.is_remote(file.path) or uri.is_remote(target) for file, target in copies):
-        return [_copy(one, "") for one in copies]
-    within = [one for one in copies if is_within_store(*one, access_id)]
-    through = [one for one in copies if not is_within_store(*one, access_id)]
-    copy = partial(_copy, access_id=access_id)
-    made = {one.path: one for one in (*parallel_map(copy, within), *parallel_map(copy, through, _AT_ONCE))}
-    return [made[target] for _, target in copies]
+    within = [is_within_store(*one, access_id) for one in copies]
+    inner = [one for one, is_within in zip(copies, within, strict=True) if is_within]
+    outer = [one for one, is_within in zip(copies, within, strict=True) if not is_within]
+    is_local = bool(inner) and store_of_file(inner[0][0]).traits.is_local
+    parallel_map(partial(_copy_within, access_id=access_id), inner, 1 if is_local else AT_ONCE)
+    parallel_map(partial(_copy_through, access_id=access_id), outer, _THROUGH_AT_ONCE)
 
 
 def delete_unchanged(files: Iterable[DataFile]) -> None:
@@ -76,30 +71,34 @@ def delete_unchanged(files: Iterable[DataFile]) -> None:
         raise failed[0]
 
 
+def require_writable(folder: str, access_id: str) -> None:
+    """Raise UnsupportedError for a folder at a read-only server."""
+    traits = store_for_access(folder, access_id).traits
+    if not (traits.writes and traits.lists):
+        raise UnsupportedError(f'"{uri.redacted(folder)}" cannot be written: its server is read-only')
+
+
 def is_within_store(file: DataFile, target: str, access_id: str) -> bool:
     """True if one store holds both a file and its copy, and can copy within itself."""
-    if not (uri.is_remote(file.path) and uri.is_remote(target)):
-        return False
     return store_of_file(file) is store_for_access(target, access_id)
 
 
-def _copy(copy: tuple[DataFile, str], access_id: str) -> DataFile:
+def _copy_within(copy: tuple[DataFile, str], access_id: str) -> None:
     file, target = copy
-    check_cancelled()
-    if not uri.is_remote(target):
-        return _to_local(file, target)
-    store = store_for_access(target, access_id)
-    if is_within_store(file, target, access_id):
-        facts = store.copy(object_of_file(file), target)
-    elif file.access:
+    _store_for_copy(target, access_id).copy(object_of_file(file), target)
+
+
+def _copy_through(copy: tuple[DataFile, str], access_id: str) -> None:
+    """Copy a file to another store."""
+    file, target = copy
+    if _put(file, target, _store_for_copy(target, access_id)).size_bytes != file.size_bytes:
+        raise changed(file.path)
+
+
+def _put(file: DataFile, target: str, store: Store) -> ObjectFacts:
+    if file.access:
         # Not closed: a thread of the store's library may still read it if the statement was cancelled.
-        facts = store.put(target, opened(file))
-    else:
-        facts = _put_local(file, target, store)
-    return DataFile(target, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
-
-
-def _put_local(file: DataFile, target: str, store: Store) -> ObjectFacts:
+        return store.put(target, opened(file))
     try:
         with opened(file) as content:
             return store.put(target, content)
@@ -107,37 +106,24 @@ def _put_local(file: DataFile, target: str, store: Store) -> ObjectFacts:
         raise io_error(error, file.path) from None
 
 
-def _to_local(file: DataFile, target: str) -> DataFile:
-    try:
-        with opened(file) as source, output_file(target) as copy:
-            _write_all(source, copy)
-        status = Path(target).stat()
-    except OSError as error:
-        raise io_error(error, file.path) from None
-    if status.st_size != file.size_bytes and file.access:
-        raise SourceError(f'"{uri.redacted(file.path)}" gave {status.st_size} bytes instead of {file.size_bytes}')
-    return replace(file, path=target, size_bytes=status.st_size, modified_ns=status.st_mtime_ns, tag="", access="")
-
-
-def _write_all(source: BinaryIO, copy: BinaryIO) -> None:
-    while piece := source.read(_PIECE_BYTES):
-        check_cancelled()
-        copy.write(piece)
+def _store_for_copy(target: str, access_id: str) -> Store:
+    """Store for a copy at `target`. SourceError 58P01 if a local folder is gone, since its table has been dropped: the
+    store would make it again.
+    """
+    check_cancelled()
+    store = store_for_access(target, access_id)
+    if store.traits.is_local and not store.has_folder(uri.parent(target)):
+        raise missing(target)
+    return store
 
 
 def _delete(file: DataFile) -> None:
-    if uri.is_remote(file.path):
-        store = store_of_file(file)
-        if (found := store.stat(file.path)) is None:
-            return
-        if found != object_of_file(file):
-            raise SourceError(f'"{uri.redacted(file.path)}" was changed after it was copied')
-        store.delete([file.path])
+    store = store_of_file(file)
+    if (found := store.stat(file.path)) is None:
         return
-    try:
-        Path(file.path).unlink(missing_ok=True)
-    except OSError as error:
-        raise io_error(error, file.path) from None
+    if found != object_of_file(file):
+        raise SourceError(f'"{uri.redacted(file.path)}" was changed after it was copied')
+    store.delete([file.path])
 
 
 _WRITES = "_writes"
@@ -167,10 +153,7 @@ class FolderWrite:
 
     @classmethod
     def begin(cls, target: str, access_id: str) -> FolderWrite:
-        """A new write. UnsupportedError for a read-only server."""
-        traits = store_for_access(target, access_id).traits
-        if not (traits.writes and traits.lists):
-            raise UnsupportedError(f'"{uri.redacted(target)}" cannot be written: its server is read-only')
+        """A new write into a folder that passes `require_writable`."""
         return cls(target, uuid4().hex, access_id)
 
     @property

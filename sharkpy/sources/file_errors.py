@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 from sharkpy.base.errors import ExecutionError, ResourceError, SourceError, UnsupportedError
+from sharkpy.base.uri import redacted
 from sharkpy.catalog.system_tables import BLOCK_OFFSET
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -18,9 +19,14 @@ def io_error(error: OSError, path: str) -> ExecutionError:
     if error.errno == errno.ENAMETOOLONG:
         return _too_long(place)
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
-        return SourceError(f'file or folder "{place}" does not exist', sqlstate="58P01")
+        return missing(place)
     reason = error.strerror or str(error)
     return SourceError(f'"{place}" cannot be read or written: {reason}')
+
+
+def missing(location: str) -> SourceError:
+    """Error for a file or folder that does not exist."""
+    return SourceError(f'file or folder "{redacted(location)}" does not exist', sqlstate="58P01")
 
 
 def _too_long(path: str) -> SourceError:

@@ -11,15 +11,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from pathlib import Path
+from dataclasses import replace
 from typing import BinaryIO, Protocol, TypeVar, cast, overload
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, check_cancelled, current_cancellation, submit
-from sharkpy.base.errors import SourceError
 from sharkpy.catalog.path_gate import read_whole
 from sharkpy.sources.binary_values import FileBytes
-from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.file_errors import missing
 from sharkpy.sources.hadoop_codecs import HadoopCodec
 from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
 from sharkpy.sources.parallel_requests import parallel_map
@@ -27,6 +26,7 @@ from sharkpy.sources.source import Split
 from sharkpy.sources.storage.access import ACCESSES
 from sharkpy.sources.storage.errors import changed
 from sharkpy.sources.storage.fetched_files import FETCHED, FetchedFile, Range, RangeReader
+from sharkpy.sources.storage.local_store import LOCAL
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
 T = TypeVar("T")
@@ -112,9 +112,10 @@ class _RemoteFile:
 
 def local_copy(file: DataFile | Split) -> LocalCopy:
     """Copy of a data file, or of a split's file, for readers that need a path."""
-    if not uri.is_remote(file.path):
+    store = store_of_file(file)
+    if store.traits.is_local:
         return _LocalFile(file.path)
-    return _RemoteFile(FETCHED.file(object_of_file(file), file.access), store_of_file(file))
+    return _RemoteFile(FETCHED.file(object_of_file(file), file.access), store)
 
 
 def map_files(make: Callable[[F], T], files: Sequence[F]) -> list[T]:
@@ -124,9 +125,10 @@ def map_files(make: Callable[[F], T], files: Sequence[F]) -> list[T]:
 
 def opened(file: DataFile | Split, start: int = 0, end: int | None = None) -> BinaryIO:
     """Open a data file, or a split's file, unbuffered, for reading from `start` on. `end`: end of most reads."""
-    if not uri.is_remote(file.path):
+    store = store_of_file(file)
+    if store.traits.is_local:
         return cast(BinaryIO, open(file.path, "rb", buffering=0))
-    return cast(BinaryIO, RangeReader(store_of_file(file), object_of_file(file), start, end))
+    return cast(BinaryIO, RangeReader(store, object_of_file(file), start, end))
 
 
 def read_small_text(facts: ObjectFacts, access_id: str) -> str:
@@ -137,44 +139,45 @@ def read_small_text(facts: ObjectFacts, access_id: str) -> str:
 
 def opened_decompressed(file: DataFile | Split, codec: HadoopCodec) -> BinaryIO:
     """Open a compressed data file, or a split's file, for reading its decompressed content."""
-    return codec.stream(opened(file) if uri.is_remote(file.path) else file.path)
+    return codec.stream(file.path if store_of_file(file).traits.is_local else opened(file))
 
 
 def check_unchanged(split: Split) -> None:
     """Raise SourceError if the file is gone or was changed after the split was made.
 
-    Remote files with tags are not checked here: each request for their bytes does that.
+    Files with tags are not checked here: each request for their bytes does that.
     """
-    if not uri.is_remote(split.path):
-        try:
-            status = Path(split.path).stat()
-        except OSError as error:
-            raise io_error(error, split.path) from None
-        modified_ns = status.st_mtime_ns if split.modified_ns != NEVER_MODIFIED else NEVER_MODIFIED
-        if (status.st_size, modified_ns) != (split.file_bytes, split.modified_ns):
-            raise changed(split.path)
-    elif not split.tag and store_of_file(split).stat(split.path) != object_of_file(split):
+    if split.tag:
+        return
+    found = store_of_file(split).stat(split.path)
+    if found is None:
+        raise missing(split.path)
+    if split.modified_ns == NEVER_MODIFIED:
+        found = replace(found, modified_ns=NEVER_MODIFIED)
+    if found != object_of_file(split):
         raise changed(split.path)
 
 
 def object_of_file(file: DataFile | Split) -> ObjectFacts:
-    """Remote object of a data file, or of a split's file."""
+    """Object of a data file, or of a split's file."""
     size = file.file_bytes if isinstance(file, Split) else file.size_bytes
     return ObjectFacts(file.path, size, file.modified_ns, file.tag)
 
 
 def data_file_of(facts: ObjectFacts, access_id: str) -> DataFile:
-    """Data file for a remote object, with this access."""
+    """Data file for an object, with this access."""
     return DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
 
 
 def store_of_file(file: DataFile | Split) -> Store:
-    """Store of a remote file, with the file's access."""
+    """Store of a file, with the file's access."""
     return store_for_access(file.path, file.access)
 
 
 def store_for_access(location: str, access_id: str) -> Store:
-    """Store of a remote location, with an access that was found for it."""
+    """Store of a location, with an access that was found for it; a local path needs none."""
+    if not uri.is_remote(location):
+        return LOCAL
     from sharkpy.sources.storage.stores import store_of
 
     return store_of(location, ACCESSES.find(access_id))
@@ -243,7 +246,7 @@ class _MappedCopy:
 @contextmanager
 def mapped(file: DataFile | Split) -> Iterator[FileBytes]:
     """Bytes of a data file, or of a split's file, which must not be empty."""
-    if not uri.is_remote(file.path):
+    if store_of_file(file).traits.is_local:
         with open(file.path, "rb") as local, mmap.mmap(local.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield data
         return
@@ -267,7 +270,7 @@ class _TextCache:
     def read(self, location: str, access_id: str) -> str:
         facts = store_for_access(location, access_id).stat(location)
         if facts is None:
-            raise SourceError(f'file or folder "{uri.redacted(location)}" does not exist', sqlstate="58P01")
+            raise missing(location)
         key = (access_id, facts)
         with self._lock:
             if key in self._known:

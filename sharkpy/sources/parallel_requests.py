@@ -19,7 +19,7 @@ def parallel_map(make: Callable[[Item], T], items: Sequence[Item], at_once: int 
 
     The threads are for waiting on servers: computing does not get faster with them.
     """
-    if len(items) < 2:
+    if len(items) < 2 or at_once < 2:
         return [make(item) for item in items]
     with ThreadPoolExecutor(min(at_once, len(items)), thread_name_prefix="sharkpy-ask") as pool:
         made = [submit(pool, make, item) for item in items]

@@ -164,7 +164,7 @@ def test_a_failure_makes_no_table(
     def failing(*_: object) -> None:
         raise OSError("no more")
 
-    monkeypatch.setattr("sharkpy.sources.copied_files._write_all", failing)
+    monkeypatch.setattr("sharkpy.sources.storage.local_store._new_file", failing)
     with pytest.raises(SharkError, match="no more"):
         context.sql(f"IMPORT TABLE n FROM '{tmp_path}/t'")
     with pytest.raises(SharkError, match="no more"):

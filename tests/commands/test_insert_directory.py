@@ -87,9 +87,11 @@ def test_where_it_may_not_be(context: sharkpy.SharkContext, tmp_path: Path) -> N
     (tmp_path / "file").write_text("mine")
     with pytest.raises(SharkError, match="is a file"):
         context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/file' SELECT 1")
-    for place in (context.catalog.warehouse_dir, f"{context.catalog.warehouse_dir}/..", "/"):
+    for place in (context.catalog.warehouse_dir, f"{context.catalog.warehouse_dir}/.."):
         with pytest.raises(SharkError, match="would delete the warehouse"):
             context.sql(f"INSERT OVERWRITE DIRECTORY '{place}' SELECT 1")
+    with pytest.raises(SharkError, match='would replace all of "/"'):
+        context.sql("INSERT OVERWRITE DIRECTORY '/' SELECT 1")
     assert (tmp_path / "file").read_text() == "mine"
 
 

@@ -85,6 +85,36 @@ def test_paths_out_of_bounds(
     guest.sql(statement.format(inside)).close()
 
 
+def test_access_to_a_local_path_is_bounded_if_a_statement_names_it(guest: sharkpy.SharkContext, tmp_path: Path) -> None:
+    (tmp_path / "open" / "link").symlink_to(tmp_path)
+    assert guest.catalog.named_access_id(f"{tmp_path}/open/x") == ""
+    assert guest.catalog.access_id(f"{tmp_path}/x") == ""
+    for path in (f"{tmp_path}/x", f"{tmp_path}/open/link/x", f"file:{tmp_path}/x"):
+        with pytest.raises(NotAllowedError):
+            guest.catalog.named_access_id(path)
+
+
+NAMED = [
+    "EXPORT TABLE t TO '{}/e'",
+    "IMPORT TABLE u FROM '{}/f'",
+    "INSERT OVERWRITE DIRECTORY '{}/d' SELECT 1",
+    "LOAD DATA LOCAL INPATH '{}/f/rows.txt' INTO TABLE t",
+]
+
+
+@pytest.mark.parametrize("statement", NAMED)
+def test_files_of_folders_out_of_bounds(guest: sharkpy.SharkContext, tmp_path: Path, statement: str) -> None:
+    guest.sql("CREATE TABLE t (a INT) STORED AS TEXTFILE")
+    guest.sql(f"EXPORT TABLE t TO '{tmp_path}/open/f'")
+    (tmp_path / "open" / "f" / "rows.txt").write_text("1\n")
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "open" / "link").symlink_to(tmp_path / "closed")
+    for place in (tmp_path / "closed", tmp_path / "open" / "link", tmp_path / "open" / ".." / "closed"):
+        with pytest.raises(NotAllowedError):
+            guest.sql(statement.format(place))
+    guest.sql(statement.format(tmp_path / "open")).close()
+
+
 def test_load_data_does_not_follow_links(guest: sharkpy.SharkContext, tmp_path: Path) -> None:
     guest.sql("CREATE TABLE t (a INT) STORED AS TEXTFILE")
     (tmp_path / "secret.txt").write_text("7\n")

@@ -15,7 +15,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.sources import copied_files
-from sharkpy.sources.copied_files import FolderWrite, is_folder_write, settle_write
+from sharkpy.sources.copied_files import FolderWrite, is_folder_write, require_writable, settle_write
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.storage.access import ACCESSES, NO_KEYS
 from sharkpy.sources.storage.store import ObjectFacts, Store
@@ -221,4 +221,4 @@ def test_what_is_read_alone() -> None:
     access = access_to({}, NO_KEYS)
     ACCESSES.note((access,))
     with pytest.raises(UnsupportedError, match="read-only"):
-        FolderWrite.begin("http://127.0.0.1:1/x", access.id)
+        require_writable("http://127.0.0.1:1/x", access.id)

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
+from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import StorageFormat
@@ -29,6 +31,7 @@ from sharkpy.sources.source import ReadMetrics, Split
 from sharkpy.sources.split_rows import read_split, read_split_coded
 from sharkpy.sources.storage import fetched_files
 from sharkpy.sources.storage.fetched_files import FetchedFiles
+from sharkpy.sources.storage.local_store import LOCAL
 from sharkpy.sources.storage.store import ObjectFacts, Store
 from sharkpy.sources.undeclared_columns import columns_of_files
 from sharkpy.values.type_parser import parse_type
@@ -45,12 +48,16 @@ ROWS = 5000
 HEADED = (("skip.header.line.count", "1"), ("skip.footer.line.count", "2"))
 
 
+def store_at(remote: Store, location: str, _: str) -> Store:
+    return remote if uri.is_remote(location) else LOCAL
+
+
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store that all remote locations are in, with small pieces and holes that show."""
     store = memory_store()
-    monkeypatch.setattr(open_files, "store_for_access", lambda *_: store)
-    monkeypatch.setattr(remote_files, "store_for_access", lambda *_: store)
+    monkeypatch.setattr(open_files, "store_for_access", partial(store_at, store))
+    monkeypatch.setattr(remote_files, "store_for_access", partial(store_at, store))
     monkeypatch.setattr(open_files, "FETCHED", FetchedFiles(hole=b"\xff"))
     monkeypatch.setattr(fetched_files, "_PIECE_BYTES", 8192)
     monkeypatch.setattr(fetched_files, "_FIRST_BYTES", 4096)
@@ -188,7 +195,7 @@ class Counting(CountingStore):
 @pytest.fixture
 def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> Counting:
     counting = Counting(store)
-    monkeypatch.setattr(open_files, "store_for_access", lambda *_: counting)
+    monkeypatch.setattr(open_files, "store_for_access", partial(store_at, counting))
     return counting
 
 

@@ -23,8 +23,7 @@ from hdfs_native import Client, WriteOptions
 from sharkpy.base.errors import ExecutionError, SourceError, StorageRefusedError, UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.sources.storage.access import access_to
-from sharkpy.sources.storage.hdfs_store import UPLOAD
-from sharkpy.sources.storage.store import StoreLimits
+from sharkpy.sources.storage.store import UPLOAD, StoreLimits
 from sharkpy.sources.storage.stores import store_of
 from tests.hadoop import HadoopCluster
 from tests.ports import free_ports

@@ -17,7 +17,7 @@ from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import TableFolder
 from sharkpy.sources.parallel_requests import parallel_map
-from sharkpy.sources.storage.hdfs_store import UPLOAD
+from sharkpy.sources.storage.store import UPLOAD
 from tests.hadoop import HadoopCluster
 from tests.rows import rows
 from tests.sources import test_table_folder as contract

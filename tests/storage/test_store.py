@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 from sharkpy.base.errors import ExecutionError, SourceError, StorageRefusedError, UnsupportedError
+from sharkpy.sources.storage.local_store import LOCAL
 from sharkpy.sources.storage.store import ObjectFacts, Store
 from tests.storage.files_server import FilesServer
 from tests.storage.places import (
@@ -42,6 +43,8 @@ NAMES = (
 def place_of_kind(request: pytest.FixtureRequest, kind: str, folder: str) -> Place:
     if kind == "memory":
         return Place(memory_store(), folder)
+    if kind == "local":
+        return Place(LOCAL, str(request.getfixturevalue("tmp_path") / "place"), has_tags=False)
     server = request.getfixturevalue(kind)
     if kind == "hdfs":
         return hdfs_place(server.hdfs)
@@ -52,7 +55,9 @@ def place_of_kind(request: pytest.FixtureRequest, kind: str, folder: str) -> Pla
     return Place(s3_store(server.address, is_sorted=kind == "moto"), folder)
 
 
-@pytest.fixture(params=["moto", "seaweed", "gcs", "azurite", "memory", pytest.param("hdfs", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=["moto", "seaweed", "gcs", "azurite", "memory", "local", pytest.param("hdfs", marks=pytest.mark.slow)]
+)
 def place(request: pytest.FixtureRequest, folder: str) -> Place:
     return place_of_kind(request, request.param, folder)
 
@@ -202,7 +207,7 @@ def test_lists_between_bounds_are_the_whole_list(place: Place) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["moto", "gcs", "memory"])
+@pytest.mark.parametrize("kind", ["moto", "gcs", "memory", "local"])
 def test_more_than_a_page(request: pytest.FixtureRequest, kind: str, folder: str) -> None:
     place = place_of_kind(request, kind, folder)
     store, folder = place.store, place.folder

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SourceError, UnsupportedError
@@ -19,11 +18,11 @@ from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.names import check_name
 from sharkpy.catalog.partition_list import PartitionList
-from sharkpy.catalog.path_gate import local_path
+from sharkpy.catalog.path_gate import local_path, path_or_uri
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.storage import check_named_files, is_occupied, managed_folder
-from sharkpy.execution.commands.writes.directory import Directory, RemoteDirectory
+from sharkpy.execution.commands.writes.directory import begin_directory
 from sharkpy.execution.commands.writes.staged_write import (
     StagedWrite,
     discarding,
@@ -38,9 +37,7 @@ from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import partition_files, table_files
 from sharkpy.plan.commands import ExportTable, ImportTable
-from sharkpy.sources import layout
 from sharkpy.sources.copied_files import copy_files
-from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.open_files import cached_text
 from sharkpy.sources.remote_files import files_below, has_files, visible_files
@@ -56,36 +53,14 @@ def export_table(command: ExportTable, session: EngineSession) -> CommandResult:
     table = command.table
     if table.location is None:
         raise UnsupportedError(f'"{table.name}" is in memory only: EXPORT is not supported')
-    is_far = uri.is_remote(command.path)
-    if not is_far:
-        _check_local_target(command.path, session)
     chosen = _chosen(command, session)
     facts = {"table": json.loads(table_to_json(table)), "name": table.name, "partitions": [p.name for p in chosen]}
-    metadata = json.dumps(facts, indent=1)
-    write: RemoteDirectory | Directory
-    if is_far:
-        write = RemoteDirectory.begin(command.path, "EXPORT", session, replaces=False)
-    else:
-        write = Directory.begin(command.path, session)
-    with discarding([write]), session.catalog.readers.reading(table.location), _errors(command.path):
+    write = begin_directory(command.path, "EXPORT", session, replaces=False)
+    with discarding([write]), session.catalog.readers.reading(table.location):
         session.catalog.check_links(table, chosen)
-        copies = list(_copies(table, chosen, session))
-        if isinstance(write, RemoteDirectory):
-            write.copies, write.last = lambda: copies, (METADATA, metadata)
-        else:
-            for name in dict.fromkeys(uri.parent(name) for _, name in copies):
-                Path(write.staging, name).mkdir(parents=True)
-            copy_files([(file, str(Path(write.staging, name))) for file, name in copies])
-            Path(write.staging, METADATA).write_text(metadata, encoding="utf-8")
+        write.copies, write.last = list(_copies(table, chosen, session)), (METADATA, json.dumps(facts, indent=1))
         publish([write], session.catalog)
     return NOTHING
-
-
-def _check_local_target(path: str, session: EngineSession) -> None:
-    session.restrictions.check_path(path)
-    target = Path(local_path(path))
-    if target.is_dir() and any(target.iterdir()):
-        raise BindError(f'folder "{target}" is not empty', sqlstate=_EXISTS)
 
 
 def _copies(table: Table, chosen: Sequence[HivePartition], session: EngineSession) -> Iterator[tuple[DataFile, str]]:
@@ -123,9 +98,7 @@ class _Export:
 
     def files(self, name: str) -> list[DataFile]:
         place = uri.join(self.folder, name)
-        if self.access_id:
-            return visible_files(files_below(place, self.access_id), place)
-        return layout.list_data_files(place) if Path(place).is_dir() else []
+        return visible_files(files_below(place, self.access_id), place)
 
 
 def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
@@ -156,14 +129,10 @@ def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
 
 
 def _read(command: ImportTable, session: EngineSession) -> _Export:
-    is_far = uri.is_remote(command.path)
-    access_id = session.catalog.named_access_id(command.path) if is_far else ""
-    if not is_far:
-        session.restrictions.check_path(command.path)
-    folder = command.path.rstrip("/") if is_far else local_path(command.path)
+    access_id, folder = session.catalog.named_access_id(command.path), path_or_uri(command.path)
     place = uri.join(folder, METADATA)
     try:
-        text = cached_text(place, access_id) if is_far else session.restrictions.gate.read_text(place)
+        text = cached_text(place, access_id) if access_id else session.restrictions.gate.read_text(place)
         check_json_nesting(text)
         facts = json.loads(text)
         name = command.name or str(facts["name"])
@@ -225,39 +194,31 @@ def _import_new(export: _Export, table: Table, command: ImportTable, session: En
         return
     # Garbage goes before files are staged: the staged files would be removed with it.
     session.catalog.clear_garbage(table.location or "")
-    if _holds_any(table.location or "", session):
+    if has_files(table.location or "", session.catalog.access_id(table.location or "")):
         raise BindError(f'folder "{table.location}" is not empty', sqlstate=_EXISTS)
     write = _staged(export, table, new_staging(table.location or "", session), session)
     with discarding([write]):
         session.catalog.create_table(table, publish=lambda: publish([write], session.catalog))
 
 
-def _holds_any(location: str, session: EngineSession) -> bool:
-    if uri.is_remote(location):
-        return has_files(location, session.catalog.access_id(location))
-    return Path(location).is_dir() and any(Path(location).iterdir())
-
-
 def _staged(export: _Export, table: Table, staging: str, session: EngineSession) -> StagedWrite:
     """Stage the exported files in `staging`, which is not recreated if it was dropped with the table."""
     location = table.location or ""
-    access_id = session.catalog.access_id(location) if uri.is_remote(location) else ""
     write: StagedWrite
     if table.is_partitioned:
         write = TablePartitions(table, staging, export.partitions, False, session)
     else:
         write = TableFiles(table, location, staging, False, session)
     try:
-        with _errors(export.folder):
-            home = folder_at(location, session)
-            copies = list[tuple[DataFile, str]]()
-            for name in export.partitions if table.is_partitioned else (DATA,):
-                folder = home.staged_subfolder(staging, name if table.is_partitioned else "")
-                copies += [(file, uri.join(folder, given)) for file, given in _named(export.files(name), "")]
-            if not export.access_id:
-                for file, _ in copies:
-                    session.restrictions.check_path(file.path)
-            copy_files(copies, access_id)
+        home = folder_at(location, session)
+        copies = list[tuple[DataFile, str]]()
+        for name in export.partitions if table.is_partitioned else (DATA,):
+            folder = home.staged_subfolder(staging, name if table.is_partitioned else "")
+            copies += [(file, uri.join(folder, given)) for file, given in _named(export.files(name), "")]
+        if not export.access_id:
+            for file, _ in copies:
+                session.restrictions.check_path(file.path)
+        copy_files(copies, session.catalog.access_id(location))
     except BaseException:
         write.discard()
         raise
@@ -280,14 +241,6 @@ def _check_same(old: Table, export: _Export, command: ImportTable) -> None:
 
 def _normal(location: str) -> str:
     return uri.normalized(location) if uri.is_remote(location) else local_path(location)
-
-
-@contextmanager
-def _errors(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise io_error(error, path) from None
 
 
 def _named(files: Sequence[DataFile], folder: str) -> Iterator[tuple[DataFile, str]]:

@@ -19,7 +19,7 @@ from sharkpy.execution.commands.lake_tables import stage_lake
 from sharkpy.execution.commands.partition_spec import matching_spec, spec_name
 from sharkpy.execution.commands.shared_source import shared_source
 from sharkpy.execution.commands.storage import check_storage, storage_format, stored_query, stored_schema
-from sharkpy.execution.commands.writes.directory import ACTION, Directory, RemoteDirectory
+from sharkpy.execution.commands.writes.directory import ACTION, begin_directory
 from sharkpy.execution.commands.writes.staged_write import (
     ConflictCheck,
     StagedWrite,
@@ -239,16 +239,9 @@ def _stage_directory(
     query, storage = command.query, storage_format(command.storage, (), session)
     schema = stored_schema(_distinct_names(query))
     check_storage(storage, schema, session)
-    write: RemoteDirectory | Directory
-    if uri.is_remote(command.path):
-        write = RemoteDirectory.begin(command.path, ACTION, session, replaces=True)
-        writes.append(write)
-        staging = write.stage_rows()
-    else:
-        write = Directory.begin(command.path, session)
-        writes.append(write)
-        staging = write.staging
-    sink = FileSink(schema, storage.name, storage.properties, staging)
+    write = begin_directory(command.path, ACTION, session, replaces=True)
+    writes.append(write)
+    sink = FileSink(schema, storage.name, storage.properties, write.stage_rows())
     write_files(session, stored_query(query, schema), sink, snapshot)
 
 

@@ -27,12 +27,12 @@ from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Scan
 from sharkpy.sources import layout
 from sharkpy.sources.copied_files import copy_files, delete_unchanged
-from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.file_errors import io_error, missing
 from sharkpy.sources.folders.logged_folder import files_in
 from sharkpy.sources.formats import check_format
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.named_files import FileTable, NamedFiles, is_pattern
-from sharkpy.sources.open_files import store_of_file
+from sharkpy.sources.open_files import store_for_access, store_of_file
 from sharkpy.sources.path_pattern import ANY_FOLDERS, local_matches, local_parts
 from sharkpy.sources.remote_files import is_file, matching_files, remote_files
 from sharkpy.values.types import Schema
@@ -68,7 +68,7 @@ def _require_movable(sources: Sequence[DataFile], session: EngineSession) -> Non
 
     Raise BindError if they belong to a managed table, UnsupportedError if their store cannot delete them.
     """
-    if any(not store_of_file(file).traits.writes for file in sources if file.access):
+    if any(not store_of_file(file).traits.writes for file in sources):
         hint = "LOAD DATA LOCAL copies files"
         raise UnsupportedError(
             f'"{uri.redacted(sources[0].path)}" cannot be moved, since it cannot be deleted there', hint=hint
@@ -112,10 +112,10 @@ def _take_files(command: LoadData, sources: Sequence[DataFile], session: EngineS
         write = TableFiles(table, location, staging, command.overwrite, session)
     with discarding([write]):
         folder = folder_at(location, session).staged_subfolder(staging, partition)
-        access_id = session.catalog.access_id(location) if uri.is_remote(location) else ""
+        access_id = session.catalog.access_id(location)
         targets = [uri.join(folder, name) for name in _free_names(sources)]
         copies = zip(sources, targets, strict=True)
-        copy_files([one for one in copies if command.is_local or not _is_linked(*one)], access_id)
+        copy_files([one for one in copies if command.is_local or not _is_linked(*one, access_id)], access_id)
         publish([write], session.catalog)
 
 
@@ -124,10 +124,10 @@ def source_files(path: str, session: EngineSession) -> list[DataFile]:
 
     Raise SourceError 58P01 if there are none, NotAllowedError if the session's statements may not name one.
     """
+    access_id = session.catalog.named_access_id(path)
     if uri.is_remote(path):
-        found = _remote_sources(path, session.catalog.named_access_id(path))
+        found = _remote_sources(path, access_id)
     else:
-        session.restrictions.check_path(path)
         found = _local_sources(local_path(path), session.catalog.log)
         for file in found:
             session.restrictions.check_path(file.path)
@@ -145,7 +145,7 @@ def _remote_sources(path: str, access_id: str) -> list[DataFile]:
 def _local_sources(path: str, log: FileLog) -> list[DataFile]:
     places = [path] if Path(path).exists() else _glob(path)
     if not places:
-        raise SourceError(f'file or folder "{path}" does not exist', sqlstate="58P01")
+        raise missing(path)
     found = [file for place in places for file in files_in(place, log)]
     for file in found:
         layout.require_readable(file.path)
@@ -159,9 +159,9 @@ def _glob(pattern: str) -> list[str]:
     return sorted(str(path) for path in Path(root).glob(str(Path(pattern).relative_to(root))))
 
 
-def _is_linked(source: DataFile, target: str) -> bool:
-    """Hard-link a local file; return False if the system cannot."""
-    if uri.is_remote(source.path) or uri.is_remote(target):
+def _is_linked(source: DataFile, target: str, access_id: str) -> bool:
+    """Hard-link a local file to a local target; return False if the system cannot."""
+    if not (store_of_file(source).traits.is_local and store_for_access(target, access_id).traits.is_local):
         return False
     try:
         Path(target).hardlink_to(source.path)

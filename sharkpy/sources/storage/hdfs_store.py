@@ -23,7 +23,7 @@ from sharkpy.sources.storage.access import StorageAccess
 from sharkpy.sources.storage.errors import StoreName, changed
 from sharkpy.sources.storage.object_reader import StoreCalls, reads_at_once, root_and_key
 from sharkpy.sources.storage.requests import CallThreads, in_order, in_parallel, result_of
-from sharkpy.sources.storage.store import ObjectFacts, Store, StoreLimits, StoreTraits
+from sharkpy.sources.storage.store import UPLOAD, ObjectFacts, Store, StoreLimits, StoreTraits, is_upload, reaches
 from sharkpy.sources.storage.uploads import UploadParts
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ _DELETES = 16
 _MS_NS = 1_000_000
 _FIRST_WAIT_SECONDS = 0.1
 _MOST_WAIT_SECONDS = 1.0
-UPLOAD = ".sharkpy-upload-"
-"""Prefix of the names of unfinished files. Hive and Spark ignore names that begin with a dot, too."""
 _NOT_DELETED = ("PathIsNotEmptyDirectoryException", "(is not a directory)")
 """Words of refused deletes that mean that there is no such file: the name is a folder, or is below another file."""
 
@@ -69,12 +67,12 @@ class HdfsStore(StoreCalls):
 
     def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:
         for facts in self._files(folder, after, until):
-            if facts.path > after and (not until or facts.path <= until) and not _is_upload(facts.path):
+            if facts.path > after and (not until or facts.path <= until) and not is_upload(facts.path):
                 yield facts
 
     def children(self, folder: str) -> tuple[Sequence[ObjectFacts], Sequence[str]]:
         entries = list(self._entries(folder))
-        objects = [_facts(path, status) for path, status in entries if not status.isdir and not _is_upload(path)]
+        objects = [_facts(path, status) for path, status in entries if not status.isdir and not is_upload(path)]
         return objects, [path for path, status in entries if status.isdir]
 
     def read(self, facts: ObjectFacts, ranges: Sequence[tuple[int, int]]) -> Iterator[memoryview]:
@@ -104,7 +102,7 @@ class HdfsStore(StoreCalls):
 
     def remove_uploads(self, folder: str, before_ns: int) -> int:
         files = self._files(folder)
-        left = [facts.path for facts in files if _is_upload(facts.path) and facts.modified_ns < before_ns]
+        left = [facts.path for facts in files if is_upload(facts.path) and facts.modified_ns < before_ns]
         self.delete(left)
         return len(left)
 
@@ -116,7 +114,7 @@ class HdfsStore(StoreCalls):
             for path, status in self._entries(waiting.pop()):
                 if not status.isdir:
                     yield _facts(path, status)
-                elif _reaches(f"{path}/", after, until):
+                elif reaches(f"{path}/", after, until):
                     folders.append(path)
             waiting += reversed(folders)
 
@@ -273,15 +271,6 @@ def _facts(path: str, status: FileStatus) -> ObjectFacts:
     # Both times of a file are its creation time until its writer closes it.
     is_open = status.modification_time == status.access_time
     return ObjectFacts(path, status.length, status.modification_time * _MS_NS, is_open=is_open)
-
-
-def _is_upload(path: str) -> bool:
-    return path.rpartition("/")[2].startswith(UPLOAD)
-
-
-def _reaches(folder: str, after: str, until: str) -> bool:
-    """True if paths below a folder (ending with a slash) can be after `after` and not after `until`."""
-    return (folder > after or after.startswith(folder)) and (not until or folder <= until)
 
 
 def _next_page(entries: Iterator[FileStatus]) -> Sequence[FileStatus]:

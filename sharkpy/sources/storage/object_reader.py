@@ -94,6 +94,9 @@ class StoreCalls:
     def has_folder(self, path: str) -> bool:  # noqa: ARG002  for stores without folders
         return False
 
+    def sync(self, paths: Iterable[str]) -> None:
+        """Do nothing: an object survives a power failure once it is put."""
+
     def asking(self, path: str, call: Callable[[], Awaitable[T]], is_bounded: bool = True) -> Call[T]:
         """A call about `path` within the store's limits; its failure is raised as the engine's error."""
         seconds = self.limits.timeout_seconds if is_bounded else None

@@ -1,4 +1,4 @@
-"""Store: the objects of one bucket, container, site or file system, independent of the kind of storage."""
+"""Store: the objects of one bucket, container, site, file system or local disk, independent of the kind of storage."""
 
 from __future__ import annotations
 
@@ -35,12 +35,27 @@ def content_of(facts: ObjectFacts, store: Store) -> bytes:
     return b"".join(store.read(facts, [(0, facts.size_bytes)]))
 
 
+UPLOAD = ".sharkpy-upload-"
+"""Prefix of the names of unfinished files in stores with folders. Hive and Spark ignore names that begin with a dot."""
+
+
+def is_upload(path: str) -> bool:
+    """True for an unfinished file of a store with folders."""
+    return path.rpartition("/")[2].startswith(UPLOAD)
+
+
+def reaches(folder: str, after: str, until: str) -> bool:
+    """True if paths below a folder (ending with a slash) can be after `after` and not after `until`."""
+    return (folder > after or after.startswith(folder)) and (not until or folder <= until)
+
+
 @dataclass(frozen=True, slots=True)
 class StoreTraits:
     """Abilities of a store.
 
     `puts_new`: `put_new` is atomic. `is_sorted`: listings are in the order of names, so that `after` and `until` save
     requests. `has_folders`: there are folders in addition to objects, and a request for each is needed to list them.
+    `is_local`: objects are files of this machine, which readers may open and map by their paths.
     """
 
     writes: bool
@@ -48,6 +63,7 @@ class StoreTraits:
     puts_new: bool
     is_sorted: bool
     has_folders: bool = False
+    is_local: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +82,9 @@ class StoreLimits:
 
 
 class Store(Protocol):
-    """Objects of one bucket, container, site or file system. Safe to use from several threads.
+    """Objects of one bucket, container, site, file system or local disk. Safe to use from several threads.
 
-    1. Paths are whole URIs, taken as they are written: nothing in them is encoded.
+    1. Paths are whole URIs, or absolute local paths, taken as they are written: nothing in them is encoded.
     2. Every call notices the cancellation of its statement within a tenth of a second, and drops its requests.
     3. Failures are raised as the errors of `storage_failure`. It is not known whether a failed write was carried out.
     4. A read returns the bytes of the object that `facts` describes, or raises SourceError 58030 "was changed".
@@ -132,4 +148,10 @@ class Store(Protocol):
         """Remove unfinished uploads below a folder that began before a time; return their number.
 
         0 if the store drops them itself, or does not allow this access to list them.
+        """
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Make objects, and folders with the names in them, survive a power failure.
+
+        Only a local disk needs this. Elsewhere an object survives once it is put.
         """

@@ -69,8 +69,6 @@ PLACES: dict[str, dict[str, str]] = {
     "columnar/store.py": {"memory_map": OWN, "open": OWN},
     "columnar/block_folders.py": {"open": OWN, "symlink_to": OWN},
     "columnar/version.py": {"hardlink_to": OWN, "open": OWN, "read_text": OWN},
-    "execution/backup/backup_folder.py": {"read_bytes": OWNER},
-    "execution/backup/file_copies.py": {"open": OWNER},
     "execution/backup/make_backup.py": {"hardlink_to": OWNER},
     "execution/commands/export_table.py": {"read_text": PASSED},
     "execution/commands/load_data.py": {"hardlink_to": PASSED},

@@ -256,6 +256,25 @@ def test_files_without_second_names_are_copied(tmp_path: Path, monkeypatch: pyte
     assert restored(tmp_path, "SELECT a FROM t") == [[(1,)]]
 
 
+def test_a_failed_backup_leaves_no_files(
+    context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(context, "CREATE TABLE t AS SELECT 1 AS a", "CREATE TABLE u AS SELECT 2 AS a")
+    copy, copied = copying.copy_file, list[str]()
+
+    def copy_some(source: DataFile, target: str, access_id: str) -> Copy:
+        if "/u/" in target:
+            raise SourceError("the disk is broken")
+        copied.append(target)
+        return copy(source, target, access_id)
+
+    monkeypatch.setattr(copying, "copy_file", copy_some)
+    with pytest.raises(SourceError, match="the disk is broken"):
+        make_backup(context.catalog, tmp_path / "backup")
+    assert copied
+    assert not (tmp_path / "backup").exists()
+
+
 def test_a_killed_backup_leaves_no_links(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     run(context, "CREATE TABLE t AS SELECT 1 AS a")
     code = (

@@ -16,7 +16,6 @@ import xxhash
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, check_cancelled, current_cancellation, submit
 from sharkpy.base.errors import SourceError
-from sharkpy.columnar.block_folders import storage_error
 from sharkpy.sources.copied_files import is_within_store
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.layout import DataFile
@@ -55,10 +54,10 @@ def copy_files(copies: Sequence[tuple[DataFile, str]], access_id: str) -> list[C
 
     `access_id` is the access to remote targets. A failure, or the end of the statement, cancels the other copies.
     """
-    through = [one for one in copies if _passes_through(*one, access_id)]
-    others = [one for one in copies if not _passes_through(*one, access_id)]
-    made = [*_copy_in_parallel(others, access_id, _AT_ONCE), *_copy_in_parallel(through, access_id, _THROUGH_AT_ONCE)]
-    by_target = dict(zip((target for _, target in (*others, *through)), made, strict=True))
+    light = [one for one in copies if _is_light(*one, access_id)]
+    heavy = [one for one in copies if not _is_light(*one, access_id)]
+    made = [*_copy_in_parallel(light, access_id, _AT_ONCE), *_copy_in_parallel(heavy, access_id, _THROUGH_AT_ONCE)]
+    by_target = dict(zip((target for _, target in (*light, *heavy)), made, strict=True))
     return [by_target[target] for _, target in copies]
 
 
@@ -80,35 +79,14 @@ def _copy_in_parallel(copies: Sequence[tuple[DataFile, str]], access_id: str, at
 
 
 def copy_file(source: DataFile, target: str, access_id: str = "") -> Copy:
-    """Copy a file. A copy on this machine is synced to the disk.
-
-    It keeps the modification time, and the mode of a local source. Raise SourceError if `source` cannot be read,
-    ResourceError or ExecutionError if a local `target` cannot be written.
-    """
+    """Copy a file. A copy on this machine keeps the modification time, and the mode of a local source."""
     check_cancelled()
+    store = store_for_access(target, access_id)
     if _is_copied_by_store(source, target, access_id):
-        facts = store_for_access(target, access_id).copy(object_of_file(source), target)
-        return Copy(data_file_of(facts, access_id), "", source.modified_ns)
-    if uri.is_remote(target):
-        return _to_store(source, target, access_id)
-    return _to_disk(source, target)
-
-
-def _is_copied_by_store(source: DataFile, target: str, access_id: str) -> bool:
-    """Whether the store can copy the object itself, checked by the object's tag."""
-    return bool(source.tag) and is_within_store(source, target, access_id)
-
-
-def _passes_through(source: DataFile, target: str, access_id: str) -> bool:
-    """Whether the bytes pass through this process from or to a store."""
-    is_far = uri.is_remote(source.path) or uri.is_remote(target)
-    return is_far and not _is_copied_by_store(source, target, access_id)
-
-
-def _to_store(source: DataFile, target: str, access_id: str) -> Copy:
+        return Copy(data_file_of(store.copy(object_of_file(source), target), access_id), "", source.modified_ns)
     reading = _ChecksummedReader(_opened(source))
     try:
-        facts = store_for_access(target, access_id).put(target, cast(BinaryIO, reading))
+        facts = store.put(target, cast(BinaryIO, reading))
     finally:
         # A remote source is not closed: after a cancellation, a thread of the store's library may still read it.
         if not source.access:
@@ -117,27 +95,31 @@ def _to_store(source: DataFile, target: str, access_id: str) -> Copy:
         raise SourceError(
             f'"{uri.redacted(target)}" has {facts.size_bytes} bytes instead of the {reading.size_bytes} read'
         )
-    return Copy(data_file_of(facts, access_id), reading.checksum, _modified_ns(source))
+    if not store.traits.is_local:
+        return Copy(data_file_of(facts, access_id), reading.checksum, _modified_ns(source))
+    _keep_times(source, target)
+    return Copy(local_file(target), reading.checksum, _modified_ns(source))
 
 
-def _to_disk(source: DataFile, target: str) -> Copy:
-    with _ChecksummedReader(_opened(source)) as reading:
-        try:
-            path = Path(target)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as writing:
-                while chunk := reading.read(_CHUNK):
-                    check_cancelled()
-                    writing.write(chunk)
-                writing.flush()
-                os.fsync(writing.fileno())
-            if not source.access:
-                shutil.copystat(source.path, target)
-            elif source.modified_ns:
-                os.utime(target, ns=(source.modified_ns, source.modified_ns))
-            return Copy(local_file(target), reading.checksum, _modified_ns(source))
-        except OSError as error:
-            raise storage_error(target, error) from None
+def _is_copied_by_store(source: DataFile, target: str, access_id: str) -> bool:
+    """Whether the store can copy the object itself, checked by the object's tag."""
+    return bool(source.tag) and is_within_store(source, target, access_id)
+
+
+def _is_light(source: DataFile, target: str, access_id: str) -> bool:
+    """Whether a copy buffers little: on the local disk, or if the store makes it."""
+    is_local = not source.access and store_for_access(target, access_id).traits.is_local
+    return is_local or _is_copied_by_store(source, target, access_id)
+
+
+def _keep_times(source: DataFile, target: str) -> None:
+    try:
+        if not source.access:
+            shutil.copystat(source.path, target)
+        elif source.modified_ns:
+            os.utime(target, ns=(source.modified_ns, source.modified_ns))
+    except OSError as error:
+        raise io_error(error, target) from None
 
 
 def _opened(source: DataFile) -> BinaryIO:

@@ -39,7 +39,7 @@ def make_backup(catalog: Catalog, target: str | os.PathLike[str]) -> Manifest:
     2. The files are copied and their checksums noted. A store copies files within a bucket by itself.
     3. The manifest is written last. `restore` refuses a folder without one.
 
-    If the backup fails, the files in `target` can be deleted. Blocks of cached tables are not saved: they are rebuilt.
+    If the backup fails, its files are removed from `target`. Blocks of cached tables are not saved: they are rebuilt.
     """
     if catalog.is_shared:
         hint = "back up the metastore with its own tools, then the folders of its tables"
@@ -49,7 +49,6 @@ def make_backup(catalog: Catalog, target: str | os.PathLike[str]) -> Manifest:
         if uri.below(uri.canonical(folder.location), uri.canonical(home)) is not None:
             raise BindError(f'the backup "{folder.shown}" would be inside the warehouse', sqlstate="42000")
     folder.require_free("name a new folder")
-    folder.make([WAREHOUSE])
     links = Path(catalog.state_dir, f"backup-{uuid.uuid4().hex}")
     saved = SavedTables(catalog.warehouse_dir, catalog.state_dir)
     catalog.unfinished.begin(str(links))
@@ -76,7 +75,6 @@ def _copied(catalog: Catalog, saved: SavedTables, folder: BackupFolder, links: P
     # Files that streams have still to read are removed once read, so the linked files are copied first.
     sources = {**linked, **{place: file for place, file in saved.files.items() if place not in linked}}
     sources[CATALOG_FILE] = local_file(str(copy))
-    folder.make(f"{WAREHOUSE}/{place}" for place in saved.folders)
     targets = {place: f"{WAREHOUSE}/{place}" for place in sources}
     try:
         copies = copy_files([(file, folder.at(targets[place])) for place, file in sources.items()], folder.access_id)

@@ -87,7 +87,8 @@ class _Restoring:
         for one in self.manifest.files:
             self._check_source(one, known.get(one.path), saved)
         if not self.data.is_remote:
-            self.staging.make(saved.folders() if self.manifest.folders is None else self.manifest.folders)
+            for name in saved.folders() if self.manifest.folders is None else self.manifest.folders:
+                Path(self.staging.at(name)).mkdir(parents=True, exist_ok=True)
         catalog = next((one for one in self.manifest.files if one.path == CATALOG_FILE), None)
         if catalog is None:
             raise CorruptionError(f'the backup is damaged: it has no "{CATALOG_FILE}"')

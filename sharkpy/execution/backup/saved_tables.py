@@ -17,7 +17,7 @@ from sharkpy.catalog.folder_readers import Reading, wanted_file
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.path_gate import local_path
+from sharkpy.catalog.path_gate import local_path, path_or_uri
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.execution.backup.file_copies import local_file
 from sharkpy.execution.tables.data_files import table_files
@@ -95,8 +95,7 @@ class SavedTables:
         elif uri.is_remote(location) and not (table.is_partitioned or table.is_stream):
             self._far.append([RemoteTableFolder(location, place, catalog.newest_generation(table), table.owns_data)])
         elif not table.is_partitioned:
-            home = location if uri.is_remote(location) else local_path(location)
-            self._add_files(home, place, _data_files(table, catalog))
+            self._add_files(path_or_uri(location), place, _data_files(table, catalog))
             self._add_wanted(table, place, catalog)
         elif table.owns_data:
             self.folders.append(place)
@@ -174,7 +173,7 @@ class SavedTables:
 
     def _inside(self, location: str) -> str | None:
         """Return the place of a location in the warehouse or the catalog's state folder, else None."""
-        path = location if uri.is_remote(location) else local_path(location)
+        path = path_or_uri(location)
         if (state := uri.below(path, self.state_dir)) is not None:
             return f"{STATE_FOLDER}/{state}"
         return uri.below(path, self.warehouse)

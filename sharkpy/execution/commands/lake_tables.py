@@ -12,7 +12,7 @@ from sharkpy.base.users import user_name
 from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.lake_tables import Replaced, check_lake_place
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
-from sharkpy.catalog.path_gate import local_path
+from sharkpy.catalog.path_gate import path_or_uri
 from sharkpy.catalog.table_folders import holds_files
 from sharkpy.catalog.trash import Leavings
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -173,7 +173,7 @@ def _location(command: commands.CreateTable, kind: TableKind, table_id: str, ses
     if dict(command.properties).get(_CATALOG, _OWN_CATALOG) != _OWN_CATALOG:
         return None
     usual = catalog.managed_location(command.database, command.name)
-    usual = usual if uri.is_remote(usual) else local_path(usual)
+    usual = path_or_uri(usual)
     catalog.clear_garbage(usual)
     is_free = not (catalog.readers.is_read(usual) or is_occupied(usual, session) or _holds_files(usual, session))
     return usual if is_free else f"{usual}-{table_id[:8]}"

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from sharkpy.base import uri
 from sharkpy.base.settings import COMPACTION_BLOCKS, FOLD_BYTES
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.path_gate import local_path
+from sharkpy.catalog.path_gate import path_or_uri
 from sharkpy.catalog.table_statistics import TableStatistics
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
@@ -216,7 +216,7 @@ class FileFolding:
         else:
             one = catalog.partitions(table).find(partition)
             folder, newest = ("", None) if one is None else (one.folder(table), one.newest)
-        return (None, None) if catalog.log.find(folder) is None else (_place(folder), newest)
+        return (None, None) if catalog.log.find(folder) is None else (path_or_uri(folder), newest)
 
     def _place(self, entry: CacheEntry, block: BlockHandle, origins: Origins, run: FoldedRun, staging: str) -> bool:
         """Place the staged file and set the block's new origins.
@@ -261,11 +261,6 @@ def may_fold(table: Table) -> bool:
     """False if files are never folded, or only in another way, as for a continuous query's state."""
     is_own = table.kind is TableKind.MANAGED and table.location is not None
     return is_own and not table.is_state and table.buckets is None and is_foldable(table.storage)
-
-
-def _place(location: str) -> str:
-    """Return the path of a local folder, or a remote location."""
-    return location if uri.is_remote(location) else local_path(location)
 
 
 def _only_place(version: TableVersion, merged: BlockHandle, known: Origins, files: Sequence[DataFile]) -> int | None:

@@ -11,9 +11,9 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ResourceError, SharkError, SourceError
-from sharkpy.catalog.model import Table
+from sharkpy.sources.storage.local_store import LocalStore
+from sharkpy.sources.storage.store import ObjectFacts
 from sharkpy.streaming import kill_points
-from sharkpy.streaming.sinks import folder_sink
 from tests.rows import rows
 from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, put_numbers, state_of
@@ -94,21 +94,21 @@ def test_a_failure_between_commit_and_files(
     """Committed rows are shown later, without a further epoch."""
     make_stream(context, folder)
     out, taker = tmp_path / "out", Taker(tmp_path / "out")
-    failures: list[int] = []
-    show_epochs = folder_sink.show_epochs
+    failures: list[str] = []
+    move = LocalStore.move
 
-    def failing(table: Table, last: int) -> None:
-        if last and len(failures) < 3:
-            failures.append(last)
+    def failing(store: LocalStore, source: ObjectFacts, target: str) -> None:
+        if len(failures) < 3:
+            failures.append(target)
             raise SourceError("the disk is gone", sqlstate="58030")
-        show_epochs(table, last)
+        move(store, source, target)
 
     put_numbers(folder, "a", [1])
     with monkeypatch.context() as patch:
-        patch.setattr(folder_sink, "show_epochs", failing)
+        patch.setattr(LocalStore, "move", failing)
         context.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{out}' TRIGGER EVERY 1 MILLISECONDS AS SELECT n FROM numbers")
         until(lambda: taker.take() == 1)
-    assert failures == [1, 1, 1]
+    assert len(failures) == 3
     put_numbers(folder, "b", [2])
     until(lambda: taker.take() == 2)
     assert taker.numbers == [1, 2]

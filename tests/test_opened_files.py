@@ -101,8 +101,6 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/hadoop_codecs.py": {"input_stream": LISTED, "open": LISTED},
     "sources/lake/deleted_rows.py": {"ParquetFile": LISTED, "open": LISTED},
     "sources/lake/delta_format.py": {"open": NONE},
-    "sources/lake/parquet_files.py": {"read_metadata": MADE},
-    "sources/lake/iceberg/metadata_files.py": {"open": MADE},
     "sources/lake/iceberg/hive.py": {"open": NONE},
     "sources/lake/iceberg/metadata_bytes.py": {"input_stream": NONE},
     "sources/open_files.py": {"open": LISTED},

@@ -101,6 +101,17 @@ def test_errors_name_the_path(tmp_path: Path) -> None:
     assert caught.value.sqlstate == "58P01"
 
 
+def test_a_name_is_taken_once_on_a_disk_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    assert LOCAL.put_new(str(tmp_path / "n"), b"first")
+    assert not LOCAL.put_new(str(tmp_path / "n"), b"second")
+    assert (tmp_path / "n").read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["n"]
+
+
 def test_a_move_is_a_rename(tmp_path: Path) -> None:
     facts = LOCAL.put(str(tmp_path / "x"), b"1")
     number = (tmp_path / "x").stat().st_ino

@@ -11,7 +11,6 @@ import json
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -23,10 +22,9 @@ from sharkpy.base import uri
 from sharkpy.base.errors import ResourceError, SourceError
 from sharkpy.base.parse_limits import check_json_nesting
 from sharkpy.sources.arrow import Array, ChunkedArray, pc
-from sharkpy.sources.file_errors import format_error, io_error
+from sharkpy.sources.file_errors import format_error, io_error, missing
 from sharkpy.sources.lake.columns import LakeColumn, field_id
-from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
-from sharkpy.sources.open_files import LocalCopy, local_copy, store_for_access
+from sharkpy.sources.open_files import LocalCopy, data_file_of, local_copy, store_for_access
 
 POSITIONS, PUFFIN, INLINE, EQUALITY = "positions", "puffin", "inline", "equality"
 _MAGIC = b"\xd1\xd39d"
@@ -107,17 +105,10 @@ def _rows(one: Deletes, written_path: str, access_id: str) -> Positions:
 
 def file_of_deletes(path: str, access_id: str) -> tuple[LocalCopy, int]:
     """A delete file for reading, and its size. Nothing of a remote file is fetched yet."""
-    if not uri.is_remote(path):
-        try:
-            size = Path(path).stat().st_size
-        except OSError as error:
-            raise io_error(error, path) from None
-        return local_copy(DataFile(path, size, NEVER_MODIFIED)), size
     facts = store_for_access(path, access_id).stat(path)
     if facts is None:
-        raise SourceError(f'file "{uri.redacted(path)}" does not exist', sqlstate="58P01")
-    file = DataFile(path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
-    return local_copy(file), facts.size_bytes
+        raise missing(path)
+    return local_copy(data_file_of(facts, access_id)), facts.size_bytes
 
 
 def check_row_count(count: int, path: str) -> None:

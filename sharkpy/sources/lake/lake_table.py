@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import cancellable_lock, checked
-from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.errors import SourceError
 from sharkpy.catalog.lake_tables import PartitionField
 from sharkpy.catalog.model import Constraint, Table
 from sharkpy.catalog.system_tables import SystemTable
@@ -163,13 +163,6 @@ def new_lake_staging(folder: str) -> str:
 
 def is_lake_staging(location: str) -> bool:
     return uri.is_remote(location) and _NAME.fullmatch(uri.name_of(location)) is not None
-
-
-def check_writable_place(location: str, access_id: str) -> None:
-    """Raise UnsupportedError for a location in read-only storage."""
-    traits = store_for_access(location, access_id).traits
-    if not (traits.writes and traits.lists):
-        raise UnsupportedError(f'"{uri.redacted(location)}" cannot be written: its server is read-only')
 
 
 def remove_staged(staging: str, access_id: str, kept: Collection[str] = ()) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from sharkpy.base.errors import SourceError
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.sources.arrow import Array, ChunkedArray, pc
 from sharkpy.sources.column_conversion import batches_of, conform, row_count_batch
-from sharkpy.sources.file_errors import format_error
 from sharkpy.sources.lake.columns import LakeColumn, columns_of_text, file_schema, stored_names, with_current_names
 from sharkpy.sources.lake.deleted_rows import (
     EQUALITY,
@@ -31,7 +29,7 @@ from sharkpy.sources.lake.deleted_rows import (
 )
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.lenient_conversion import single_value
-from sharkpy.sources.open_files import check_unchanged, local_copy, store_for_access
+from sharkpy.sources.open_files import check_unchanged, data_file_of, local_copy, store_for_access
 from sharkpy.sources.parquet import ParquetSource, cached_splits, open_file, plain_file, read_group, splits_of
 from sharkpy.sources.parquet_footer import ParquetFooter, parquet_footer
 from sharkpy.sources.source import PlainFile, Properties, ReadMetrics, Split
@@ -232,14 +230,9 @@ def _is_as_stored(stored: pa.Schema, schema: Schema, properties: Properties) -> 
 
 def footer_of(path: str, access_id: str) -> tuple[pq.FileMetaData, int]:
     """Footer of a new file, and its modification time in nanoseconds."""
-    if not uri.is_remote(path):
-        try:
-            return pq.read_metadata(path), os.stat(path).st_mtime_ns  # noqa: PTH116
-        except (pa.ArrowException, OSError) as error:
-            raise format_error(path, "Parquet", error) from None
     facts = store_for_access(path, access_id).stat(path)
     if facts is None:
         raise SourceError(f'"{uri.redacted(path)}" was removed while it was written', sqlstate="58P01")
-    file = DataFile(path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
+    file = data_file_of(facts, access_id)
     with open_file(file, local_copy(file)) as opened:
         return opened.metadata, facts.modified_ns

@@ -5,6 +5,7 @@ obstore's store for local files would hide links, list slowly, and could not syn
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import stat
@@ -24,6 +25,8 @@ from sharkpy.sources.storage.store import UPLOAD, ObjectFacts, StoreTraits, is_u
 
 _PIECE_BYTES = 4 << 20
 _SYNC_THREADS = 8
+_NOT_LINKED = (errno.EPERM, errno.EMLINK, errno.ENOTSUP)
+"""Errors of disks without hard links."""
 _NOT_THERE = (FileNotFoundError, NotADirectoryError)
 
 
@@ -79,11 +82,11 @@ class LocalStore:
     def put_new(self, path: str, content: bytes) -> bool:
         with _failures(path), _upload(path, content) as (upload, _):
             try:
-                Path(path).hardlink_to(upload)
+                _take_name(path, upload)
             except FileExistsError:
                 return False
             finally:
-                Path(upload).unlink()
+                Path(upload).unlink(missing_ok=True)
         return True
 
     def copy(self, source: ObjectFacts, target: str) -> ObjectFacts:
@@ -226,6 +229,17 @@ def _new_file(path: str) -> BinaryIO:
     except FileNotFoundError:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         return open(path, "xb")
+
+
+def _take_name(path: str, upload: str) -> None:
+    """Give a file a name that must be free. On a disk without hard links, readers see an empty file for a moment."""
+    try:
+        Path(path).hardlink_to(upload)
+    except OSError as error:
+        if error.errno not in _NOT_LINKED:
+            raise
+        open(path, "xb").close()
+        os.replace(upload, path)  # noqa: PTH105  a Path takes longer than the call
 
 
 def _sync(path: str) -> None:

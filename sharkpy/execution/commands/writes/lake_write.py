@@ -24,10 +24,11 @@ from sharkpy.physical.stage_program import FileSink
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey, string_literal
 from sharkpy.plan.logical import LogicalPlan, Project, Sort, Step
 from sharkpy.plan.row_steps import TransformStep
+from sharkpy.sources.copied_files import require_writable
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import table_folder
-from sharkpy.sources.lake.lake_table import LakeTable, check_writable_place, new_lake_staging, remove_staged
+from sharkpy.sources.lake.lake_table import LakeTable, new_lake_staging, remove_staged
 from sharkpy.values.types import BINARY, STRING, Schema
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class LakeWrite(QuietWrite):
     @property
     def _access_id(self) -> str:
         """Id of the access to the staged files, which the table's catalog may give; "" for local files."""
-        return self.session.catalog.lakes.access_id(self.table, self.staging) if uri.is_remote(self.staging) else ""
+        return self.session.catalog.lakes.access_id(self.table, self.staging)
 
     def _values(self, path: str) -> tuple[str | None, ...]:
         if not self.fields:
@@ -176,7 +177,7 @@ def _begin_staging(table: LakeTable, folder: str, session: EngineSession) -> str
     """Make a staging folder, noted so that the next start removes it after a kill."""
     if not uri.is_remote(folder):
         return new_staging(folder, session)
-    check_writable_place(folder, session.catalog.lakes.access_id(table, folder))
+    require_writable(folder, session.catalog.lakes.access_id(table, folder))
     staging = new_lake_staging(folder)
     session.catalog.unfinished.begin(staging)
     return staging

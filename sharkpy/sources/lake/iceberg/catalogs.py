@@ -32,7 +32,7 @@ from sharkpy.base.errors import (
 )
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
-from sharkpy.sources.file_errors import first_line, io_error
+from sharkpy.sources.file_errors import first_line, missing
 from sharkpy.sources.lake.iceberg.metadata_files import FileContext, LakeIO, file_context
 from sharkpy.sources.lake.lake_format import LakeHome, LakeReach
 from sharkpy.sources.storage.requests import CallThreads, result_of
@@ -160,41 +160,20 @@ def newest_metadata(folder: str, files: LakeIO) -> ObjectFacts:
     If another table has replaced this one, its metadata may have the same name, but another time, size or tag.
     """
     if folder.endswith(_SUFFIX):
-        found = _facts(folder, files)
+        found = files.facts(folder)
         if found is None:
-            raise SourceError(f'file or folder "{uri.redacted(folder)}" does not exist', sqlstate="58P01")
+            raise missing(folder)
         return found
+    metadata = uri.join(folder, "metadata")
     numbered = [
         (int(match.group(1)), one.modified_ns, one.path, one)
-        for one in _in_folder(uri.join(folder, "metadata"), files)
+        for one in files.store(metadata).children(metadata)[0]
         if (match := _METADATA.fullmatch(uri.name_of(one.path))) is not None
     ]
     if not numbered:
         hint = "its folder has a folder metadata in it"
         raise SourceError(f'no table of Iceberg is in "{uri.redacted(folder)}"', hint=hint, sqlstate="58P01")
     return max(numbered, key=lambda one: one[:3])[3]
-
-
-def _in_folder(folder: str, files: LakeIO) -> Iterator[ObjectFacts]:
-    if uri.is_remote(folder):
-        yield from files.store(folder).children(folder)[0]
-        return
-    try:
-        for path in Path(folder).iterdir():
-            if (facts := _facts(str(path), files)) is not None:
-                yield facts
-    except OSError as error:
-        raise io_error(error, folder) from None
-
-
-def _facts(path: str, files: LakeIO) -> ObjectFacts | None:
-    if uri.is_remote(path):
-        return files.facts(path)
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return None
-    return ObjectFacts(path, status.st_size, status.st_mtime_ns)
 
 
 def static_table(place: str, files: LakeIO) -> StaticTable:

@@ -1,7 +1,7 @@
 """Files of Iceberg's metadata, local or remote.
 
-The properties of a table have no influence: some name code to run, or servers and keys. A remote file is accessed like
-any other of the engine, with the session's access. All files of a local table are local, and all files of a remote
+The properties of a table have no influence: some name code to run, or servers and keys. A file is accessed like any
+other of the engine, with the session's access. All files of a local table are local, and all files of a remote
 table are remote.
 """
 
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
@@ -22,9 +21,7 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import InternalError, SourceError, UnsupportedError
 from sharkpy.catalog.lake_tables import lake_path
-from sharkpy.catalog.path_gate import open_regular
-from sharkpy.sources.file_errors import io_error
-from sharkpy.sources.lake.iceberg.metadata_bytes import MOST_BYTES, check_size, plain_metadata, plain_name
+from sharkpy.sources.lake.iceberg.metadata_bytes import check_size, plain_metadata, plain_name
 from sharkpy.sources.lake.lake_format import LakeReach
 from sharkpy.sources.open_files import store_for_access
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess
@@ -102,49 +99,28 @@ class LakeIO(FileIO):  # type: ignore[misc]
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
         path = self.path(location if isinstance(location, str) else location.location)
-        if uri.is_remote(path):
-            self.store(path).delete([path])
-        else:
-            Path(path).unlink()
+        self.store(path).delete([path])
 
     def facts(self, path: str) -> ObjectFacts | None:
-        """Facts of a remote file; None if it does not exist."""
+        """Facts of a file; None if it does not exist."""
         return self.store(path).stat(path)
 
     def read(self, path: str) -> bytes:
         """Content of a file of at most MOST_BYTES. FileNotFoundError if it does not exist, since pyiceberg expects
         that.
         """
-        if not uri.is_remote(path):
-            return _local_bytes(path)
-        store = self.store(path)
-        facts = store.stat(path)
+        facts = self.facts(path)
         if facts is None:
             raise FileNotFoundError(f'"{uri.redacted(path)}" does not exist')
         check_size(facts.size_bytes, uri.redacted(path))
         size = facts.size_bytes
         pieces = [(start, min(start + _PIECE_BYTES, size)) for start in range(0, size, _PIECE_BYTES)]
-        return b"".join(checked(store.read(facts, pieces)))
+        return b"".join(checked(self.store(path).read(facts, pieces)))
 
 
 def _folder_of(metadata_location: str | None) -> str | None:
     """Folder of the table to which a metadata file belongs."""
     return None if metadata_location is None else uri.parent(uri.parent(lake_path(metadata_location)))
-
-
-def _local_bytes(path: str) -> bytes:
-    """Content of a regular file. A pipe or a device is refused: it could block, or never end."""
-    try:
-        if not Path(path).exists():
-            raise FileNotFoundError(f'"{path}" does not exist')
-        with open_regular(path) as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise io_error(error, path) from None
-    check_size(len(content), path)
-    return content
 
 
 class _Input(InputFile):  # type: ignore[misc]
@@ -156,17 +132,13 @@ class _Input(InputFile):  # type: ignore[misc]
         self._path = files.path(location)
 
     def __len__(self) -> int:
-        if not uri.is_remote(self._path):
-            return Path(self._path).stat().st_size
         facts = self._files.facts(self._path)
         if facts is None:
             raise FileNotFoundError(f'"{uri.redacted(self._path)}" does not exist')
         return facts.size_bytes
 
     def exists(self) -> bool:
-        if uri.is_remote(self._path):
-            return self._files.facts(self._path) is not None
-        return bool(Path(self._path).exists())
+        return self._files.facts(self._path) is not None
 
     def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002 - the whole content is in memory
         return io.BytesIO(plain_metadata(self._files.read(self._path), uri.redacted(self._path)))
@@ -192,17 +164,11 @@ class _Output(OutputFile):  # type: ignore[misc]
     def create(self, overwrite: bool = False) -> OutputStream:
         if not overwrite and self.exists():
             raise FileExistsError(f'"{uri.redacted(self._path)}" is there already')
-        found: Any = _Remote(self._files, self._path, overwrite) if uri.is_remote(self._path) else _local(self._path)
-        return found
+        return _Content(self._files, self._path, overwrite)
 
 
-def _local(path: str) -> Any:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    return open(path, "wb")
-
-
-class _Remote(io.BytesIO):
-    """Content of a remote file, which is put when it is closed without an error."""
+class _Content(io.BytesIO):
+    """Content of a file, which is put when it is closed without an error."""
 
     def __init__(self, files: LakeIO, path: str, overwrite: bool) -> None:
         super().__init__()

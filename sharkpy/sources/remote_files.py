@@ -14,9 +14,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from sharkpy.base import uri
+from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import BindError, SourceError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.table_folders import holds_files
 from sharkpy.sources.folders.generations import Generation, is_hidden_name, visible_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.remote_listing import (
@@ -62,7 +64,7 @@ def files_and_manifests(location: str, access_id: str) -> tuple[list[DataFile], 
     """Data files below a location, by path; and manifests, each as a file in the folder whose rows it lists."""
     store = store_for_access(location, access_id)
     files, manifests = list[DataFile](), list[DataFile]()
-    for facts in counted(store.list(location)) if store.traits.lists else ():
+    for facts in _objects(store, location) if store.traits.lists else ():
         if (file := data_file(facts, location, access_id)) is not None:
             files.append(file)
         elif (written := written_folder(facts)) is not None:
@@ -72,14 +74,24 @@ def files_and_manifests(location: str, access_id: str) -> tuple[list[DataFile], 
     return sorted(files, key=lambda file: parts_below(file, location)), manifests
 
 
+def _objects(store: Store, location: str) -> Iterator[ObjectFacts]:
+    """Objects below a location. Remote ones count for the statement's limit."""
+    return checked(store.list(location)) if store.traits.is_local else counted(store.list(location))
+
+
 def is_file(location: str, access_id: str) -> bool:
     """True if there is an object with exactly this name."""
     return store_for_access(location, access_id).stat(location) is not None
 
 
 def has_files(location: str, access_id: str) -> bool:
-    """True if anything is below a location, or an object is at it. Without listings, only the object is requested."""
+    """True if anything is below a location, or an object is at it. Without listings, only the object is requested.
+
+    Staged files in a local folder do not count.
+    """
     store = store_for_access(location, access_id)
+    if store.traits.is_local:
+        return holds_files(location)
     if not store.traits.lists:
         return store.stat(location) is not None
     objects, folders = store.children(location)

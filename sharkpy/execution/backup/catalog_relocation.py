@@ -75,8 +75,7 @@ def relocate_to_uri(path: str, warehouse: str, home: str) -> dict[str, str]:
             for entry in functions.entries():
                 resources = list[tuple[str, str]]()
                 for kind, resource in entry.resources:
-                    place = uri.below(resource, warehouse) if uri.is_remote(resource) else None
-                    if place is not None:
+                    if (place := uri.below(resource, warehouse)) is not None:
                         moved[place] = f"{STATE_FOLDER}/functions/{entry.function_id}/{place}"
                         resource = f"{home}/{moved[place]}"
                     resources.append((kind, resource))

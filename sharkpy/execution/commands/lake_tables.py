@@ -13,7 +13,6 @@ from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.lake_tables import Replaced, check_lake_place
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.path_gate import path_or_uri
-from sharkpy.catalog.table_folders import holds_files
 from sharkpy.catalog.trash import Leavings
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.shared_source import num_changed_rows, shared_source, with_update_count
@@ -62,7 +61,7 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
         _replace_rows(table, command.query, session, snapshot)
         return NOTHING
     given = _new_entry(command, session, old)
-    is_new_folder = given.location is not None and not _holds_files(given.location, session)
+    is_new_folder = given.location is not None and not has_files(given.location, catalog.access_id(given.location))
     entry = catalog.lakes.create(given, command.divided_by)
     try:
         if given.location is None and entry.location is not None:
@@ -117,12 +116,6 @@ def _remove_new(location: str, session: EngineSession) -> None:
         session.catalog.trash.discard(location)
 
 
-def _holds_files(location: str, session: EngineSession) -> bool:
-    if not uri.is_remote(location):
-        return holds_files(location)
-    return has_files(location, session.catalog.access_id(location))
-
-
 def _write_rows(entry: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot) -> None:
     table = session.catalog.lakes.current(entry)
     assert isinstance(table, LakeTable)  # `current` returns one
@@ -172,10 +165,10 @@ def _location(command: commands.CreateTable, kind: TableKind, table_id: str, ses
         return None
     if dict(command.properties).get(_CATALOG, _OWN_CATALOG) != _OWN_CATALOG:
         return None
-    usual = catalog.managed_location(command.database, command.name)
-    usual = path_or_uri(usual)
+    usual = path_or_uri(catalog.managed_location(command.database, command.name))
     catalog.clear_garbage(usual)
-    is_free = not (catalog.readers.is_read(usual) or is_occupied(usual, session) or _holds_files(usual, session))
+    is_used = catalog.readers.is_read(usual) or is_occupied(usual, session)
+    is_free = not (is_used or has_files(usual, catalog.access_id(usual)))
     return usual if is_free else f"{usual}-{table_id[:8]}"
 
 

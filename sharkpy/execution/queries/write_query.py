@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ExecutionError
 from sharkpy.base.settings import (
@@ -54,7 +53,7 @@ def write_files(
     """
     sink = replace(sink, properties=_with_output_settings(sink.properties, session.conf))
     sink = _with_schema_texts(sink, session.catalog.schema_text)
-    if uri.is_remote(sink.directory) and not sink.access:
+    if not sink.access:
         sink = replace(sink, access=session.catalog.access_id(sink.directory))
     physical, stage = plan_stage(session, plan, snapshot)
     results = run_to_sink(session, new_runner(session, physical, plan.label), sink, stage)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
@@ -18,10 +17,9 @@ from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lake.lake_table import LakeTable
-from sharkpy.sources.layout import DataFile, files_below
+from sharkpy.sources.layout import DataFile
 from sharkpy.sources.named_files import FileTable
-from sharkpy.sources.remote_files import files_below as remote_files_below
-from sharkpy.sources.remote_files import remote_partition_files
+from sharkpy.sources.remote_files import files_below, remote_partition_files
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -77,10 +75,8 @@ def _is_empty(table: Table, error: SourceError) -> bool:
 
 
 def _stream_files(folder: str, catalog: Catalog) -> tuple[DataFile, ...]:
-    """Return the files of a stream's folder; empty if a local folder does not exist yet."""
-    if uri.is_remote(folder):
-        return tuple(remote_files_below(folder, catalog.access_id(folder)))
-    return tuple(files_below(folder)) if folder and Path(folder).exists() else ()
+    """Return the files of a stream's folder; empty if it does not exist yet."""
+    return tuple(files_below(folder, catalog.access_id(folder))) if folder else ()
 
 
 def files_if_listed(table: Table, one: HivePartition | None, catalog: Catalog) -> tuple[DataFile, ...] | None:

@@ -126,27 +126,6 @@ def test_a_put_that_is_given_up_leaves_nothing(place: Place, client: Client) -> 
     until(lambda: names(client, place) == ["y"])
 
 
-def test_empty_folders_are_deleted_by_name(place: Place, client: Client) -> None:
-    place.store.put(place.path("t/x"), b"1")
-    place.store.delete([place.path("t"), place.path("t/x/below")])
-    assert place.store.stat(place.path("t/x")) is not None
-    place.store.delete([place.path("t/x")])
-    place.store.delete([place.path("t")])
-    client.create(key(place, "left"), WriteOptions(create_parent=True)).close()
-    assert names(client, place) == ["left"]
-
-
-def test_a_folder_is_no_object(place: Place) -> None:
-    place.store.put(place.path("t/x"), b"1")
-    assert place.store.stat(place.path("t")) is None
-    assert list(place.store.list(place.path("t/x"))) == []
-    assert place.store.children(place.path("t/x")) == ([], [])
-    with pytest.raises(SourceError, match="cannot be read or written"):
-        place.store.put(place.path("t/x/y"), b"1")
-    with pytest.raises(SourceError):
-        place.store.put(place.path("t"), b"1")
-
-
 def test_names_that_hdfs_does_not_have(place: Place) -> None:
     for name in ("a:b", "a/../b", "a//b"):
         with pytest.raises(UnsupportedError, match="parts of dots or colons"):

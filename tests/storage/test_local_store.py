@@ -50,16 +50,6 @@ def test_a_pipe_is_listed_and_cannot_be_read(tmp_path: Path) -> None:
         content_of(facts, LOCAL)
 
 
-def test_an_empty_folder_is_deleted_by_its_name(tmp_path: Path) -> None:
-    LOCAL.put(str(tmp_path / "t/a"), b"1")
-    (tmp_path / "empty").mkdir()
-    LOCAL.delete([str(tmp_path / "t"), str(tmp_path / "empty")])
-    assert names(tmp_path) == ["t/a"]
-    assert LOCAL.children(str(tmp_path)) == ([], [str(tmp_path / "t")])
-    assert LOCAL.has_folder(str(tmp_path / "t"))
-    assert LOCAL.stat(str(tmp_path / "t")) is None
-
-
 def test_a_failed_put_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(tmp_path / "x")
     LOCAL.put(path, b"old")

@@ -5,7 +5,6 @@ and kills.
 from __future__ import annotations
 
 import io
-import json
 import os
 import random
 import signal
@@ -20,7 +19,7 @@ import pytest
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
-from sharkpy.base.errors import BindError, NotAllowedError, ResourceError, UnsupportedError
+from sharkpy.base.errors import BindError, NotAllowedError, UnsupportedError
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.streaming import kill_points
 from tests.children import child
@@ -112,22 +111,6 @@ def test_each_row_is_in_one_file(
     assert not taker.hidden()
 
 
-def test_formats_and_steering(session: sharkpy.SharkContext, taker: Taker, folder: str, tmp_path: Path) -> None:
-    put_numbers(tmp_path / "in", "a", [1, 2])
-    text = f"TO FOLDER '{folder}' STORED AS JSONFILE {NOW} AS SELECT n, n * 2 AS m FROM numbers"
-    session.sql(f"CREATE CONTINUOUS SINK s {text}").close()
-    put_numbers(tmp_path / "in", "b", [3])
-    session.sql("ALTER CONTINUOUS SINK s AS SELECT n, n * 3 AS m FROM numbers").close()
-    session.sql("RESUME CONTINUOUS SINK s").close()
-    lines = [json.loads(line) for name in sorted(taker.names()) for line in taker.content(name).splitlines()]
-    assert lines == [{"n": 1, "m": 2}, {"n": 2, "m": 4}, {"n": 3, "m": 9}]
-    made_again = "\n".join(str(row[0]) for row in rows(session, "SHOW CREATE TABLE s"))
-    assert made_again.startswith(f"CREATE CONTINUOUS SINK `default`.`s`\nTO FOLDER '{folder}'\n")
-    session.sql("DROP CONTINUOUS SINK s").close()
-    session.sql(made_again).close()
-    assert len(taker.names()) == 4
-
-
 def test_an_epoch_without_rows_asks_nothing(
     session: sharkpy.SharkContext, proxy: FaultProxy, taker: Taker, folder: str, tmp_path: Path
 ) -> None:
@@ -166,27 +149,6 @@ def test_a_failure_behind_the_commit(
     until(lambda: state_of(session, "s") == ("RUNNING", None))
     assert taker.numbers == [1, 2, 3]
     assert rows(session, "SHOW CONTINUOUS TABLES")[0][4] == 2
-
-
-def test_a_try_that_was_not_committed_is_not_shown(
-    session: sharkpy.SharkContext, taker: Taker, folder: str, tmp_path: Path
-) -> None:
-    put_numbers(tmp_path / "in", "a", [1])
-    failed: list[str] = []
-
-    def fail_once(step: str) -> None:
-        if step == kill_points.PLACED and not failed:
-            failed.append(step)
-            raise ResourceError("no room", sqlstate="53100")
-
-    kill_points.observer = fail_once
-    try:
-        session.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{folder}' {OFTEN} AS SELECT n FROM numbers").close()
-        until(lambda: taker.take() == 1)
-    finally:
-        kill_points.observer = None
-    until(lambda: not taker.hidden())
-    assert (failed, taker.numbers) == ([kill_points.PLACED], [1])
 
 
 def test_uploads_that_fail_are_made_again(

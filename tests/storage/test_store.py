@@ -230,6 +230,35 @@ def test_missing_ones_are_deleted_too(place: Place) -> None:
     place.store.delete([place.path("none")])
 
 
+WITH_FOLDERS = ["local", pytest.param("hdfs", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("kind", WITH_FOLDERS)
+def test_empty_folders_are_deleted_by_name(request: pytest.FixtureRequest, kind: str, folder: str) -> None:
+    place = place_of_kind(request, kind, folder)
+    place.store.put(place.path("t/x"), b"1")
+    place.store.delete([place.path("t"), place.path("t/x/below")])
+    assert names(place) == ["t/x"]
+    place.store.delete([place.path("t/x")])
+    assert place.store.has_folder(place.path("t"))
+    assert place.store.children(place.folder) == ([], [place.path("t")])
+    place.store.delete([place.path("t")])
+    assert not place.store.has_folder(place.path("t"))
+
+
+@pytest.mark.parametrize("kind", WITH_FOLDERS)
+def test_a_folder_is_no_object(request: pytest.FixtureRequest, kind: str, folder: str) -> None:
+    place = place_of_kind(request, kind, folder)
+    place.store.put(place.path("t/x"), b"1")
+    assert place.store.stat(place.path("t")) is None
+    assert list(place.store.list(place.path("t/x"))) == []
+    assert place.store.children(place.path("t/x")) == ([], [])
+    assert not place.store.has_folder(place.path("t/x"))
+    for path in ("t/x/y", "t"):
+        with pytest.raises(SourceError, match=f'{path}"'):
+            place.store.put(place.path(path), b"1")
+
+
 @pytest.mark.variants(3)
 def test_a_copy(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     content = os.urandom(2 * QUICK.part_bytes + 1)

@@ -12,7 +12,8 @@ import pytest
 
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CancelledError, ResourceError, SourceError
-from sharkpy.sources.open_files import store_for_access
+from sharkpy.sources.copied_files import copy_files, delete_unchanged
+from sharkpy.sources.open_files import data_file_of, store_for_access
 from sharkpy.sources.storage.local_store import LOCAL
 from sharkpy.sources.storage.store import UPLOAD, ObjectFacts, content_of
 
@@ -116,3 +117,35 @@ def test_files_and_folders_are_synced(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.readlink(f"/proc/self/fd/{file}")))
     LOCAL.sync([*paths, str(tmp_path), *paths])
     assert sorted(synced) == sorted([*paths, str(tmp_path)])
+
+
+def test_copies_keep_out_of_a_folder_that_is_gone(tmp_path: Path) -> None:
+    """The table of a staging folder may have been dropped while its files are copied."""
+    file = data_file_of(LOCAL.put(str(tmp_path / "x"), b"1"), "")
+    with pytest.raises(SourceError, match='gone/x" does not exist') as caught:
+        copy_files([(file, str(tmp_path / "gone/x"))])
+    assert caught.value.sqlstate == "58P01"
+    assert not (tmp_path / "gone").exists()
+    (tmp_path / "there").mkdir()
+    copy_files([(file, str(tmp_path / "there/x"))])
+    assert (tmp_path / "there/x").read_bytes() == b"1"
+
+
+def test_a_changed_file_is_neither_copied_nor_deleted(tmp_path: Path) -> None:
+    file = data_file_of(LOCAL.put(str(tmp_path / "x"), b"1"), "")
+    (tmp_path / "x").write_text("other")
+    with pytest.raises(SourceError, match="was changed"):
+        copy_files([(file, str(tmp_path / "y"))])
+    with pytest.raises(SourceError, match="was changed after it was copied"):
+        delete_unchanged([file])
+    assert (tmp_path / "x").read_text() == "other"
+    assert not (tmp_path / "y").exists()
+
+
+def test_the_time_of_a_put_is_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of files has coarse ticks on many systems, within which a file may be replaced."""
+    monkeypatch.setattr(time, "time_ns", iter([10**18 + 1, 10**18 + 2]).__next__)
+    for number in (1, 2):
+        facts = LOCAL.put(str(tmp_path / "x"), b"%d" % number)
+        assert facts.modified_ns == 10**18 + number
+        assert LOCAL.stat(str(tmp_path / "x")) == facts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -133,6 +134,34 @@ def test_a_try_that_was_not_committed_is_not_shown(context: sharkpy.SharkContext
     finally:
         kill_points.observer = None
     assert (failed, taker.numbers, hidden(out)) == ([kill_points.PLACED], [1], [])
+
+
+def test_an_epoch_without_rows_leaves_no_folder(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
+    make_stream(context, folder)
+    put_numbers(folder, "a", [1])
+    context.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{tmp_path}/out' {NOW} AS SELECT n FROM numbers WHERE n > 5")
+    assert len(rows(context, "SHOW EPOCHS s")) == 1
+    assert [path.name for path in (tmp_path / "out").rglob(".*/*")] == []
+
+
+def test_files_and_their_names_are_synced(
+    context: sharkpy.SharkContext, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are on the disk before the commit, their names before the catalog forgets them."""
+    make_stream(context, folder)
+    put_numbers(folder, "a", [1])
+    out, synced = tmp_path / "out", list[list[str]]()
+    sync = LocalStore.sync
+
+    def noted(store: LocalStore, paths: Iterable[str]) -> None:
+        synced.append(list(paths))
+        sync(store, synced[-1])
+
+    monkeypatch.setattr(LocalStore, "sync", noted)
+    context.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{out}' {NOW} AS SELECT n FROM numbers")
+    (file, attempt, waiting), names = synced
+    assert (Path(file).parent, Path(attempt).parent, Path(waiting).parent) == (Path(attempt), Path(waiting), out)
+    assert names == [str(out)]
 
 
 def test_the_folder_is_not_changed_for_a_link(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:

@@ -36,6 +36,15 @@ def test_the_last_columns_are_the_partition(context: sharkpy.SharkContext, tmp_p
     assert not (tmp_path / "in" / "other").exists()
 
 
+def test_a_pattern_matches_no_hidden_names(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    for name in ("_part-3.txt", ".part-4.txt"):
+        (tmp_path / "in" / name).write_text("7\x01h\x01h\n")
+    context.sql(f"LOAD DATA LOCAL INPATH '{tmp_path}/in/*part*' INTO TABLE t")
+    assert [row[0] for row in rows(context)] == [1, 2, 3]
+    context.sql(f"LOAD DATA LOCAL INPATH '{tmp_path}/in/_part*' INTO TABLE t")
+    assert [row[0] for row in rows(context)] == [1, 2, 3, 7]
+
+
 def test_files_of_another_format(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     context.sql("ALTER TABLE t SET FILEFORMAT PARQUET")
     load = f"LOAD DATA LOCAL INPATH '{tmp_path}/in' INTO TABLE t"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ from sharkpy.sources.formats import check_format
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.named_files import FileTable, NamedFiles, is_pattern
 from sharkpy.sources.open_files import store_for_access, store_of_file
-from sharkpy.sources.path_pattern import ANY_FOLDERS, local_matches, local_parts
+from sharkpy.sources.path_pattern import local_matches, local_parts
 from sharkpy.sources.remote_files import is_file, matching_files, remote_files
 from sharkpy.values.types import Schema
 
@@ -143,7 +144,7 @@ def _remote_sources(path: str, access_id: str) -> list[DataFile]:
 
 
 def _local_sources(path: str, log: FileLog) -> list[DataFile]:
-    places = [path] if Path(path).exists() else _glob(path)
+    places = [path] if Path(path).exists() else _matches(path)
     if not places:
         raise missing(path)
     found = [file for place in places for file in files_in(place, log)]
@@ -152,11 +153,8 @@ def _local_sources(path: str, log: FileLog) -> list[DataFile]:
     return found
 
 
-def _glob(pattern: str) -> list[str]:
-    if ANY_FOLDERS in pattern.split("/"):
-        return sorted(local_matches(*local_parts(pattern)))
-    root = Path(pattern).anchor
-    return sorted(str(path) for path in Path(root).glob(str(Path(pattern).relative_to(root))))
+def _matches(path: str) -> list[str]:
+    return sorted(local_matches(*local_parts(path))) if glob.has_magic(path) else []
 
 
 def _is_linked(source: DataFile, target: str, access_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""Data files below remote locations: of tables' folders, of Hive partitions, of paths, and of patterns.
+"""Data files in stores: of tables' remote folders, of Hive partitions, of paths, and of patterns.
 
 A request lists a page of objects, whether it has one or a thousand. So Hive partitions with few objects each are best
 listed by the folder that holds them all. A store that lists by name is listed in parallel ranges of names, which skip

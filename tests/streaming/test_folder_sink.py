@@ -164,6 +164,24 @@ def test_files_and_their_names_are_synced(
     assert names == [str(out)]
 
 
+def test_files_that_an_older_version_left(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
+    """A folder with the number of an epoch has the files of one that counts, if that is committed."""
+    make_stream(context, folder)
+    out = tmp_path / "out"
+    put_numbers(folder, "a", [1])
+    context.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{out}' STORED AS JSONFILE {NOW} AS SELECT n FROM numbers")
+    with sharkpy.connect("local[2]", tmp_path / "w") as other:
+        waiting = out / f".{other.catalog.table('default', 's').continuous}"
+        for number in (1, 2):
+            (waiting / str(number)).mkdir(parents=True)
+            (waiting / str(number) / f"{number}.json").write_text(f'{{"n": {10 * number}}}\n')
+        put_numbers(folder, "b", [2])
+        other.sql("RESUME CONTINUOUS SINK s")
+    found = [json.loads(line)["n"] for path in out.glob("*.json") for line in path.read_text().splitlines()]
+    assert sorted(found) == [1, 2, 10]
+    assert not (waiting / "1").exists()
+
+
 def test_the_folder_is_not_changed_for_a_link(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
     make_stream(context, folder)
     put_numbers(folder, "a", [1])

@@ -188,14 +188,18 @@ def forget_epochs(table: Table, session: EngineSession) -> None:
 def _sweep(table: Table, catalog: Catalog, last: int) -> None:
     """Remove the files of attempts that will not count.
 
-    These are attempts at epochs up to `last`, and attempts of dead processes of this machine.
+    These are attempts at epochs up to `last`, and attempts of dead processes of this machine. An older version has left
+    the files of a committed epoch in a folder with only its number: these are shown.
     """
     store, waiting = _store_of(table, catalog), _waiting(table)
     noted = {one.form for one in catalog.streams.files(table.table_id, 0, _ALL)}
-    found = [facts.path for facts in store.list(waiting) if facts.path not in noted]
-    left = [path for path in found if _is_left(path[len(waiting) + 1 :].split("/")[0], last)]
-    store.delete(left)
-    _remove_folders(store, {uri.parent(path) for path in left})
+    found = {facts: facts.path[len(waiting) + 1 :].partition("/")[0] for facts in store.list(waiting)}
+    left = [facts for facts, name in found.items() if facts.path not in noted and _is_left(name, last)]
+    for facts in left:
+        if found[facts].isdecimal() and int(found[facts]) <= last:
+            store.move(facts, f"{table.location}/{uri.name_of(facts.path)}")
+    store.delete(facts.path for facts in left)
+    _remove_folders(store, {uri.parent(facts.path) for facts in left})
 
 
 def _is_left(name: str, last: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,13 +18,11 @@ from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.writes.table_files import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import RepairTable
-from sharkpy.sources.file_errors import io_error
-from sharkpy.sources.folders.generations import is_hidden_name
 from sharkpy.sources.folders.manifests import FILES
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lenient_conversion import single_value
 from sharkpy.sources.named_files import Access
-from sharkpy.sources.parallel_requests import parallel_map
+from sharkpy.sources.parallel_requests import AT_ONCE, parallel_map
 from sharkpy.sources.remote_files import has_files, subfolders
 
 if TYPE_CHECKING:
@@ -152,16 +149,6 @@ def _is_open(folder: str, home: str, gate: PathGate) -> bool:
 
 def _subfolders_of(home: str, access: Access) -> Subfolders:
     """Return the function that lists subfolders. Each remote folder takes a request, several at once."""
-    if not uri.is_remote(home):
-        return lambda folders: [_local_subfolders(folder) for folder in folders]
-    return partial(parallel_map, partial(subfolders, access_id=access(home)))
-
-
-def _local_subfolders(path: str) -> list[str]:
-    try:
-        with os.scandir(path) as scan:
-            return sorted(entry.path for entry in scan if entry.is_dir() and not is_hidden_name(entry.name))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise io_error(error, path) from None
+    access_id = access(home)
+    at_once = AT_ONCE if access_id else 1
+    return lambda folders: parallel_map(partial(subfolders, access_id=access_id), folders, at_once)

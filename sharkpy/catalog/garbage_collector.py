@@ -110,10 +110,11 @@ class GarbageCollector(ReadableCatalog):
     def keep_garbage(self, path: str) -> bool:
         """Keep the files of a dropped Hive partition at `path` if they may be read: new data has to hide them.
 
-        Return False if nothing has to be kept. Call this inside a transaction.
+        Return False if nothing has to be kept, or nothing can hide it since no log names the files. Call this inside a
+        transaction.
         """
         stored = self.locations.stored(uri.normalized(path))
-        if self.is_shared or self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is None:
+        if self.log.find(path) is None or not self._is_garbage(path):
             return False
         if not any(map(self.readers.is_read, (path, *uri.parents(path)))):
             return False

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from sharkpy.base import uri
-from sharkpy.base.cancellation import checked
+from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import ExecutionError, SharkError
 from sharkpy.sources import staged_files
 from sharkpy.sources.file_errors import io_error
@@ -36,6 +36,12 @@ def new_mark() -> str:
 def marked_name(name: str, mark: str) -> str:
     """Name of a computed file with the mark of its write; other names stay."""
     return f"part-{mark}-{name.removeprefix('part-')}" if name.startswith("part-") else name
+
+
+def name_of_copy(name: str, number: int) -> str:
+    """Name of the copy of a file with this number; number 0 is the file itself."""
+    stem, dot, ending = name.partition(".")
+    return f"{stem}_copy_{number}{dot}{ending}" if number else name
 
 
 @dataclass(slots=True)
@@ -119,10 +125,9 @@ def _move_staged(source: str, target: str) -> None:
 
 def _link(path: Path, folder: Path, name: str) -> str:
     """Link a file into a folder; if its name is taken, under Hive's name for a copy: name_copy_1.ext."""
-    stem, dot, ending = name.partition(".")
     number = 0
     while True:
-        target = folder / (f"{stem}_copy_{number}{dot}{ending}" if number else name)
+        target = folder / name_of_copy(name, number)
         try:
             os.link(path, target)
         except FileExistsError:
@@ -177,8 +182,8 @@ _MARK = "_SUCCESS"
 class PlainObjects:
     """Publication of staged objects as the new content of `folder`, or as additional objects.
 
-    Storage cannot rename folders: the store itself copies each object, so that they do not appear all at once. The
-    names of staged objects are unique.
+    Storage cannot rename folders: the store itself copies each object, so that they do not appear all at once. No old
+    object is replaced by one of the same name: the new one gets Hive's name for a copy (LOAD DATA keeps names).
 
     1. Additional objects: a reader may see some of them first.
     2. New content: `clean` deletes the old objects when all new ones are in place. A reader may see both, or find the
@@ -198,34 +203,52 @@ class PlainObjects:
         if self.overwrite:
             self.replaced = [one.path for one in checked(self.store.list(self.folder)) if self._is_content(one)]
         files = list(self.staged())
-        self.made = list(map(self._target_of, files))
-        parallel_map(self._copy, files)
+        targets = self._free_paths([marked_name(uri.name_of(file.path), self.mark) for file in files])
+        self.made = list(targets)
+        parallel_map(self._copy, list(zip(files, targets, strict=True)))
         if self.overwrite and not files:
             # Spark's queries fail if the folder does not exist, and buckets have no empty folders.
             self.made.append(self.store.put(uri.join(self.folder, _MARK), b"").path)
 
     def take_back(self) -> None:
+        """Delete the new objects; ExecutionError 40003 if some may be left."""
         made, self.made, self.replaced = self.made, [], []
-        self.store.delete(made)
+        self._delete(made, "rows of the statement that failed", "delete the newest files there")
 
     def clean(self) -> None:
         """Delete the old objects; ExecutionError 40003 if some may be left next to the new ones."""
         replaced, self.replaced = [path for path in self.replaced if path not in self.made], []
+        self._delete(replaced, "rows that were replaced", "run the statement again")
+
+    def _delete(self, paths: Sequence[str], what: str, hint: str) -> None:
+        """Delete objects even if the statement was cancelled: otherwise readers see a part of its rows."""
         try:
-            self.store.delete(replaced)
+            with Cancellation().active():
+                self.store.delete(paths)
         except SharkError as error:
-            raise ExecutionError(
-                f'rows that were replaced may still be in "{uri.redacted(self.folder)}", next to the new ones: '
-                f"{error.message}",
-                hint="run the statement again",
-                sqlstate="40003",
-            ) from None
+            message = f'{what} may still be in "{uri.redacted(self.folder)}": {error.message}'
+            raise ExecutionError(message, hint=hint, sqlstate="40003") from None
 
-    def _copy(self, file: DataFile) -> None:
-        self.store.copy(object_of_file(file), self._target_of(file))
+    def _free_paths(self, names: Sequence[str]) -> list[str]:
+        """Return a path in the folder for each name. No object has it."""
+        # No other write gives the names of computed files.
+        asked = [uri.join(self.folder, name) for name in names if self.mark not in name]
+        found = parallel_map(self.store.stat, asked)
+        taken = {path for path, facts in zip(asked, found, strict=True) if facts is not None}
+        free: list[str] = []
+        for name in names:
+            number = 0
+            while (path := uri.join(self.folder, name_of_copy(name, number))) in taken or (
+                number and self.store.stat(path) is not None
+            ):
+                number += 1
+            taken.add(path)
+            free.append(path)
+        return free
 
-    def _target_of(self, file: DataFile) -> str:
-        return uri.join(self.folder, marked_name(uri.name_of(file.path), self.mark))
+    def _copy(self, pair: tuple[DataFile, str]) -> None:
+        file, target = pair
+        self.store.copy(object_of_file(file), target)
 
     def _is_content(self, facts: ObjectFacts) -> bool:
         """False for objects in hidden folders: another statement, or this one, is about to add them."""

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import ExecutionError, SourceError
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.plain_folders import PlainObjects
@@ -23,7 +24,7 @@ def store() -> Store:
     for name in ("old", "p=1/old", "_SUCCESS", "_files/2/others", ".staging/x"):
         store.put(f"{T}/{name}", b"old")
     store.put("s3://memory/wh/tt/old", b"old")
-    for name in ("part-0-a", "part-1-b"):
+    for name in ("a.txt", "b.txt"):
         store.put(f"{STAGED}/{name}", name.encode())
     return store
 
@@ -45,7 +46,7 @@ def names(store: Store) -> set[str]:
 
 OTHERS = {"_files/2/others", ".staging/x"}
 OLD = {"old", "p=1/old", "_SUCCESS"}
-NEW = {"part-0-a", "part-1-b"}
+NEW = {"a.txt", "b.txt"}
 
 
 def test_objects_are_added(store: Store) -> None:
@@ -53,8 +54,9 @@ def test_objects_are_added(store: Store) -> None:
     added.place()
     added.clean()
     assert names(store) == OTHERS | OLD | NEW
-    (facts,) = store.children(T)[0][-1:]
-    assert b"".join(store.read(facts, [(0, facts.size_bytes)])) == b"part-1-b"
+    facts = store.stat(f"{T}/b.txt")
+    assert facts is not None
+    assert b"".join(store.read(facts, [(0, facts.size_bytes)])) == b"b.txt"
 
 
 def test_objects_replace_others_when_all_is_in_place(store: Store) -> None:
@@ -65,6 +67,24 @@ def test_objects_replace_others_when_all_is_in_place(store: Store) -> None:
     store.put(f"{T}/later", b"x")
     replacing.clean()
     assert names(store) == OTHERS | NEW | {"later"}
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_no_object_is_replaced_by_one_of_its_name(store: Store, overwrite: bool) -> None:
+    """LOAD DATA keeps the names of files, which may come again."""
+    old = {"a.txt", "a_copy_1.txt"}
+    for name in old:
+        store.put(f"{T}/{name}", b"old")
+    placed = write(store, overwrite=overwrite)
+    placed.place()
+    assert names(store) == OTHERS | OLD | old | {"a_copy_2.txt", "b.txt"}
+    placed.take_back()
+    assert names(store) == OTHERS | OLD | old
+    again = write(store, overwrite=overwrite)
+    again.place()
+    again.clean()
+    new = {"a_copy_2.txt", "b.txt"}
+    assert names(store) == OTHERS | new | (set() if overwrite else OLD | old)
 
 
 def test_a_folder_that_is_emptied_stays(store: Store) -> None:
@@ -95,7 +115,16 @@ def test_a_write_that_fails_leaves_what_was_there(store: Store) -> None:
     assert names(store) == OTHERS | OLD
 
 
-def test_rows_that_cannot_be_deleted_are_an_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ("clean", "rows that were replaced may still be in"),
+        ("take_back", "rows of the statement that failed may still"),
+    ],
+)
+def test_rows_that_cannot_be_deleted_are_an_error(
+    store: Store, monkeypatch: pytest.MonkeyPatch, step: str, message: str
+) -> None:
     replacing = write(store, overwrite=True)
     replacing.place()
 
@@ -103,6 +132,16 @@ def test_rows_that_cannot_be_deleted_are_an_error(store: Store, monkeypatch: pyt
         raise SourceError("the server is not there")
 
     monkeypatch.setattr(type(store), "delete", refused)
-    with pytest.raises(ExecutionError, match="rows that were replaced may still be") as caught:
-        replacing.clean()
+    with pytest.raises(ExecutionError, match=message) as caught:
+        getattr(replacing, step)()
     assert caught.value.sqlstate == "40003"
+
+
+@pytest.mark.parametrize("step", ["clean", "take_back"])
+def test_a_statement_that_was_cancelled_deletes_all_the_same(store: Store, step: str) -> None:
+    replacing, statement = write(store, overwrite=True), Cancellation()
+    with statement.active():
+        replacing.place()
+        statement.cancel()
+        getattr(replacing, step)()
+    assert names(store) == OTHERS | (NEW if step == "clean" else OLD)

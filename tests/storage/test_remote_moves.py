@@ -396,7 +396,7 @@ def test_load_and_import_into_a_bucket(
 
 @pytest.fixture
 def far_parts(session: sharkpy.SharkContext, place: str) -> str:
-    """A managed table in the bucket, with Hive partitions of several generations."""
+    """A managed table in the bucket, with Hive partitions of several files."""
     made = f"t{uuid4().hex}"
     run(
         session,
@@ -447,7 +447,7 @@ def test_partitions_are_exchanged(session: sharkpy.SharkContext, far_parts: str,
 
 
 @pytest.mark.variants(2)
-@pytest.mark.parametrize("met", ["table/p(=|%3D)7/", "_generations"])
+@pytest.mark.parametrize("met", ["table/p(=|%3D)7/", "table/_files/"])
 def test_a_rename_that_fails_changes_nothing(
     session: sharkpy.SharkContext, proxy: FaultProxy, far_parts: str, place: str, names: Names, met: str
 ) -> None:

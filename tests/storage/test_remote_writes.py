@@ -29,8 +29,7 @@ FORMATS = ("PARQUET", "ORC", "TEXTFILE", "JSONFILE", "AVRO", "RCFILE", "SEQUENCE
 def session(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
     keys = {"access.key": ACCESS_KEY, "secret.key": SECRET, "endpoint": f"http://{proxy.address}"}
     settings = {f"fs.s3a.{name}": value for name, value in keys.items()}
-    more = {"shark.storage.keep.seconds": 0, "shark.compaction.min.blocks": 3}
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w"), **settings, **more) as session:
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w"), **settings) as session:
         session.sql("CREATE TABLE numbers AS SELECT explode(sequence(1, 100)) AS k").close()
         yield session
 
@@ -62,6 +61,11 @@ def there(s3: Any, place: str) -> Callable[[], list[str]]:
 def run(session: sharkpy.SharkContext, *statements: str) -> None:
     for text in statements:
         session.sql(text).close()
+
+
+def copied(place: str) -> str:
+    """Pattern of the paths to which staged files below a folder are copied."""
+    return f"{place.partition(BUCKET)[2]}/((?!_files/).)*part-"
 
 
 def new_table(
@@ -137,8 +141,9 @@ def test_an_external_table_keeps_its_files(
     )
     assert rows(session, f"SELECT * FROM {table} ORDER BY k") == [(1, "a"), (2, "b")]
     run(session, f"DROP TABLE {table}")
-    assert "mine.csv" in there()
-    assert len(there()) == 3
+    kept = there()
+    assert "mine.csv" in kept
+    assert len(kept) == 2
 
 
 def test_a_file_is_no_folder(session: sharkpy.SharkContext, s3: Any, place: str) -> None:
@@ -160,14 +165,14 @@ def test_tables_in_each_others_folders(session: sharkpy.SharkContext, place: str
 
 
 @pytest.mark.variants(3)
-@pytest.mark.parametrize("fault", ["data", "manifest", "list"])
+@pytest.mark.parametrize("fault", ["data", "copy", "list"])
 def test_a_write_that_fails_has_changed_nothing(
     session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]], fault: str
 ) -> None:
     table = new_table(session, place)
     run(session, f"INSERT INTO {table} VALUES (1, 'a')")
     before = there()
-    method, path = {"data": ("PUT", "_files"), "manifest": ("PUT", "_generations"), "list": ("GET", "list-type")}[fault]
+    method, path = {"data": ("PUT", "_files"), "copy": ("PUT", copied(place)), "list": ("GET", "list-type")}[fault]
     for statement in (f"INSERT INTO {table} VALUES (2, 'b')", f"INSERT OVERWRITE TABLE {table} VALUES (2, 'b')"):
         proxy.rules[:] = [Rule(method=method, path=path, status=403, code="AccessDenied", times=1)]
         with pytest.raises(SharkError) as caught:
@@ -246,12 +251,12 @@ def test_partitions_that_others_put_there(
 def test_many_partitions_are_written_or_none(
     session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]], nth: int
 ) -> None:
-    """The n-th manifest cannot be put."""
+    """The n-th file cannot be copied into its Hive partition's folder."""
     table = new_table(session, place, "k INT", PARTS)
     run(session, f"INSERT INTO {table} VALUES (1, '0'), (1, '1')")
     before = there()
     for kind in ("INTO", "OVERWRITE TABLE"):
-        proxy.rules[:] = [Rule(method="PUT", path="_generations", status=403, code="AccessDenied", skip=nth)]
+        proxy.rules[:] = [Rule(method="PUT", path=copied(place), status=403, code="AccessDenied", skip=nth)]
         with pytest.raises(SharkError) as caught:
             run(session, f"INSERT {kind} {table} SELECT k, cast(k % 3 AS STRING) FROM numbers")
         assert caught.value.sqlstate == "42501"
@@ -311,7 +316,7 @@ def test_several_targets(
         f"FROM numbers INSERT INTO {first} SELECT k WHERE k < 5 INSERT INTO {second} SELECT k, 'x' WHERE k < 9 "
         f"INSERT OVERWRITE TABLE {local} SELECT k WHERE k < 3"
     )
-    proxy.rules[:] = [Rule(method="PUT", path="2/p(=|%3D)x/_generations", status=403, code="AccessDenied")]
+    proxy.rules[:] = [Rule(method="PUT", path=copied(f"{place}/2"), status=403, code="AccessDenied")]
     with pytest.raises(SharkError):
         run(session, insert)
     proxy.rules.clear()
@@ -385,40 +390,19 @@ def test_programs(session: sharkpy.SharkContext, place: str) -> None:
     assert rows(session, f"SELECT count(*), sum(k) FROM {table}") == [(3, 6)]
 
 
+@pytest.mark.parametrize("rest", ["", "PARTITIONED BY (p STRING)"])
+def test_a_table_that_a_stream_follows(session: sharkpy.SharkContext, place: str, rest: str) -> None:
+    """The log names its files, whatever name the statement has for the scheme."""
+    assert place.startswith("s3a:")
+    table, row = new_table(session, place, "k INT", rest), ", 'x'" if rest else ""
+    run(session, f"INSERT INTO {table} VALUES (1{row})", f"CREATE STREAM s{table} FROM TABLE {table}")
+    run(session, f"INSERT INTO {table} VALUES (2{row})")
+    assert rows(session, f"SELECT k FROM {table} ORDER BY k") == [(1,), (2,)]
+    run(session, f"INSERT OVERWRITE TABLE {table} SELECT 3{row}")
+    assert rows(session, f"SELECT k FROM {table} ORDER BY k") == [(3,)]
+
+
 # Objects in the bucket
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["PARQUET", "TEXTFILE"])
-@pytest.mark.parametrize("cached", ["true", "false"])
-def test_small_files_are_folded(
-    session: sharkpy.SharkContext, place: str, there: Callable[[], list[str]], kind: str, cached: str
-) -> None:
-    table = new_table(session, place, "k INT", f"STORED AS {kind} TBLPROPERTIES ('shark.cache' = '{cached}')")
-    for number in range(8):
-        run(session, f"INSERT INTO {table} VALUES ({number})")
-        assert rows(session, f"SELECT count(*), max(k) FROM {table}") == [(number + 1, number)]
-        session.table_cache.settle()
-    assert len([one for one in there() if one.startswith("_generations")]) < 8
-    assert any(one.startswith("_generations/delta_0000001_") for one in there())
-    assert rows(session, f"SELECT k FROM {table}") == [(number,) for number in range(8)], "in the order of their rows"
-    run(session, f"INSERT OVERWRITE TABLE {table} VALUES (100)")
-    assert rows(session, f"SELECT * FROM {table}") == [(100,)]
-    assert len(there()) == 2, "one file and its manifest"
-
-
-def test_what_is_replaced_is_kept_for_readers_elsewhere(
-    session: sharkpy.SharkContext, place: str, there: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = new_table(session, place)
-    run(session, f"INSERT INTO {table} VALUES (1, 'a')")
-    before = there()
-    monkeypatch.setattr(session.table_cache.hidden, "_keep_seconds", lambda: 600)
-    run(session, f"INSERT OVERWRITE TABLE {table} VALUES (2, 'b')")
-    assert set(before) < set(there())
-    monkeypatch.setattr(session.table_cache.hidden, "_keep_seconds", lambda: 0)
-    run(session, f"INSERT OVERWRITE TABLE {table} VALUES (3, 'c')")
-    assert len(there()) == 2
 
 
 def test_files_of_failed_attempts_do_not_count(
@@ -437,19 +421,21 @@ def test_files_of_failed_attempts_do_not_count(
     monkeypatch.setattr(write_query, "run_to_sink", run_twice)
     run(session, f"INSERT INTO {table} VALUES (1, 'a')")
     assert rows(session, f"SELECT * FROM {table}") == [(1, "a")]
-    assert len(there()) == 2
+    assert len(there()) == 1
 
 
+@pytest.mark.parametrize("fault", ["data", "copy"])
 def test_an_insert_is_cancelled(
-    session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]]
+    session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]], fault: str
 ) -> None:
-    table = new_table(session, place)
-    slow = Rule(method="PUT", path="_files", delay=20, times=1)
+    """The second of three files is waited for."""
+    table = new_table(session, place, "k INT", PARTS)
+    slow = Rule(method="PUT", path={"data": "_files", "copy": copied(place)}[fault], delay=20, skip=1, times=1)
     proxy.rules[:] = [slow]
     other = session.new_session()
     with ThreadPoolExecutor(1) as pool:
-        insert = pool.submit(run, other, f"INSERT INTO {table} VALUES (1, 'a')")
-        when(lambda: slow.met, other.cancel)
+        insert = pool.submit(run, other, f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+        when(lambda: slow.met > 1, other.cancel)
         with pytest.raises(CancelledError):
             insert.result()
     proxy.rules.clear()
@@ -457,25 +443,61 @@ def test_an_insert_is_cancelled(
     assert there() == []
 
 
-@pytest.mark.variants(2)
-@pytest.mark.parametrize("method", ["GET", "POST|DELETE"])
-def test_a_storage_that_fails_behind_the_commit(
-    session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]], method: str
+def test_a_storage_that_fails_after_the_copies(
+    session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]]
 ) -> None:
-    """The statement was carried out, and says so. A later statement removes the files that it has left."""
+    """The statement was carried out, and says so. Readers do not see the staged files that it leaves."""
     table = new_table(session, place)
     run(session, f"INSERT INTO {table} VALUES (1, 'a')")
 
     def fail() -> None:
-        proxy.rules.append(Rule(method=method, status=403, code="AccessDenied"))
+        proxy.rules.append(Rule(method="GET", status=403, code="AccessDenied"))
 
-    proxy.rules[:] = [Rule(method="PUT", path="_generations", before=fail)]
+    proxy.rules[:] = [Rule(method="PUT", path=copied(place), before=fail)]
     run(session, f"INSERT OVERWRITE TABLE {table} VALUES (2, 'b')")
     proxy.rules.clear()
+    assert any(name.startswith("_files/") for name in there())
     assert rows(session, f"SELECT * FROM {table}") == [(2, "b")]
-    run(session, f"INSERT OVERWRITE TABLE {table} VALUES (3, 'c')")
-    assert rows(session, f"SELECT * FROM {table}") == [(3, "c")]
-    assert len([one for one in there() if one.startswith("_generations")]) == 1
+
+
+def test_replaced_files_that_cannot_be_deleted(session: sharkpy.SharkContext, proxy: FaultProxy, place: str) -> None:
+    """The error says that both may be there, and the same statement mends it."""
+    table = new_table(session, place)
+    run(session, f"INSERT INTO {table} VALUES (1, 'a')")
+    proxy.rules[:] = [Rule(method="POST|DELETE", status=403, code="AccessDenied")]
+    with pytest.raises(SharkError, match="rows that were replaced may still be in") as caught:
+        run(session, f"INSERT OVERWRITE TABLE {table} VALUES (2, 'b')")
+    assert caught.value.sqlstate == "40003"
+    proxy.rules.clear()
+    assert rows(session, f"SELECT * FROM {table} ORDER BY k") == [(1, "a"), (2, "b")]
+    run(session, f"INSERT OVERWRITE TABLE {table} VALUES (2, 'b')")
+    assert rows(session, f"SELECT * FROM {table}") == [(2, "b")]
+
+
+def test_the_other_targets_are_cleaned(session: sharkpy.SharkContext, proxy: FaultProxy, place: str) -> None:
+    first, second = (new_table(session, f"{place}/{number}", "k INT") for number in (1, 2))
+    run(session, f"INSERT INTO {first} VALUES (0)", f"INSERT INTO {second} VALUES (0)")
+    proxy.rules[:] = [Rule(method="POST|DELETE", status=403, code="AccessDenied", times=1)]
+    with pytest.raises(SharkError, match=f"{place}/1") as caught:
+        run(session, f"FROM numbers INSERT OVERWRITE TABLE {first} SELECT 1 INSERT OVERWRITE TABLE {second} SELECT 1")
+    assert caught.value.sqlstate == "40003"
+    assert rows(session, f"SELECT min(k), count(*) FROM {first}") == [(0, 101)]
+    assert rows(session, f"SELECT min(k), count(*) FROM {second}") == [(1, 100)]
+
+
+def test_copies_that_cannot_be_taken_back(
+    session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]]
+) -> None:
+    """The third of three copies fails, and the second one cannot be deleted. The first one is."""
+    table = new_table(session, place, "k INT", PARTS)
+    proxy.rules[:] = [
+        Rule(method="PUT", path=copied(place), skip=2, status=403, code="AccessDenied"),
+        Rule(method="POST|DELETE", skip=1, times=1, status=403, code="AccessDenied"),
+    ]
+    with pytest.raises(SharkError, match="rows of the statement that failed may still be in") as caught:
+        run(session, f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    assert caught.value.sqlstate == "40003"
+    assert [name.partition("/")[0] for name in there()] == ["p=b"]
 
 
 def test_a_dropped_table_whose_files_cannot_be_removed(
@@ -513,7 +535,7 @@ def test_locations_that_are_read_alone(session: sharkpy.SharkContext, proxy: Fau
         run(session, f"INSERT INTO {table} VALUES (1)")
 
 
-@pytest.mark.parametrize("fault", ["_files", "_generations"])
+@pytest.mark.parametrize("fault", ["data", "copy"])
 @pytest.mark.parametrize("rest", ["", "PARTITIONED BY (p)"])
 def test_a_table_that_cannot_be_made_leaves_nothing(
     session: sharkpy.SharkContext,
@@ -524,7 +546,8 @@ def test_a_table_that_cannot_be_made_leaves_nothing(
     rest: str,
 ) -> None:
     table = f"t{uuid4().hex}"
-    proxy.rules[:] = [Rule(method="PUT", path=fault, status=403, code="AccessDenied")]
+    path = {"data": "_files", "copy": copied(place)}[fault]
+    proxy.rules[:] = [Rule(method="PUT", path=path, status=403, code="AccessDenied")]
     with pytest.raises(SharkError) as caught:
         run(session, f"CREATE TABLE {table} {rest} LOCATION '{place}' AS SELECT k, k % 2 AS p FROM numbers")
     assert caught.value.sqlstate == "42501"

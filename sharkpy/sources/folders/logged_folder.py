@@ -332,8 +332,9 @@ class LoggedObjects(LoggedFolder):
         with Cancellation().active():
             if not STAGED.knows(staging):
                 self.store.remove_uploads(staging, time.time_ns() + SKEW_NS)
-            kept = self.log.named(staging)
-            self._removal.remove_files(one.path for one in checked(self.store.list(staging)) if one.path not in kept)
+            kept, found = self.log.named(staging), (one.path for one in checked(self.store.list(staging)))
+            # The log has the common name of a scheme, such as s3 for s3a.
+            self._removal.remove_files(path for path in found if uri.normalized(path) not in kept)
             # Only after success: if a request fails, the next try has to know the write.
             STAGED.end(staging)
 

@@ -109,8 +109,9 @@ def publish(writes: Sequence[StagedWrite], catalog: Catalog, *, is_durable: bool
             raise
         for write in writes:
             write.show()
-        for write in writes:
-            write.clean()
+        with contextlib.ExitStack() as cleaned:
+            for write in reversed(writes):
+                cleaned.callback(write.clean)
 
 
 def _place(writes: Sequence[StagedWrite]) -> None:

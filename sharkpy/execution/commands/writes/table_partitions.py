@@ -98,12 +98,13 @@ class TablePartitions(QuietWrite):
             self.session.catalog.note_written(self.table)
 
     def take_back(self) -> None:
-        for files in reversed(self.plain):
-            files.take_back()
-        if self.feed is not None:
-            self.feed.take_back()
-        for one in self.placed:
-            take_back(one, self.session)
+        with ExitStack() as undone:
+            for one in self.placed:
+                undone.callback(take_back, one, self.session)
+            if self.feed is not None:
+                undone.callback(self.feed.take_back)
+            for files in self.plain:
+                undone.callback(files.take_back)
 
     def clean(self) -> None:
         with ExitStack() as cleaned:
@@ -170,7 +171,10 @@ class TablePartitions(QuietWrite):
             log_partition(self.table, known, catalog)
             folder = folder_at(location, self.session)
         if is_plain(self.table, folder):
-            self.plain.append(plain_write(staged, location, self.overwrite or is_kept, self.session))
+            if known is not None and known.newest is not None:
+                # All files count from now on, so a generation that a killed process has left must not stay.
+                folder.remove_beyond(known.newest)
+            self.plain.append(plain_write(staged, location, self.overwrite, self.session))
             self.plain[-1].place()
         else:
             newest = self._place_after(name, known, folder, staged, is_kept=is_kept)

@@ -53,7 +53,7 @@ def write_tables(folder: Path, port: int) -> None:
             found = context.sql(f"SELECT count(*), count(DISTINCT k), sum(k) FROM {table}").fetchall()
             assert [tuple(row) for row in found] == [(200_000, 200_000, sum(range(200_000)))]
         named = context.sql("SELECT DISTINCT input__file__name FROM parts").fetchall()
-        there = {facts.path for facts in store.list(f"{PLACE}/parts/_files")}
+        there = {facts.path for facts in store.list(f"{PLACE}/parts")}
         assert there == {row[0] for row in named}, "files of attempts that were repeated are gone"
         for table in ("whole", "parts"):
             context.sql(f"DROP TABLE {table}").close()

@@ -30,7 +30,7 @@ from sharkpy.sources.storage.store import ObjectFacts, Store
 
 def new_mark() -> str:
     """Mark of a write in the names of its files: the names of later writes come later."""
-    return f"{time.time_ns() // 1_000_000}-{uuid4().hex[:8]}"
+    return f"{time.time_ns()}-{uuid4().hex[:8]}"
 
 
 def marked_name(name: str, mark: str) -> str:

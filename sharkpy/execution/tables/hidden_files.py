@@ -140,11 +140,11 @@ class HiddenFiles:
             home.remove_hidden(newest, names, self._keep_seconds())
         except SharkError as error:
             self._passed_over(folder, error)
-        is_partition = bool(names) and folder != table.location and not uri.is_remote(folder)
+        is_partition = bool(names) and folder != table.location
         if is_partition and self._catalog is not None and self._catalog.forget_dropped_partition(table, folder):
             home.remove_empty()
             above = uri.parent(folder)
-            while above != table.location and table_folder(above).remove_if_empty():
+            while above != table.location and table_folder(above, self._catalog).remove_if_empty():
                 above = uri.parent(above)
 
     def _passed_over(self, folder: str, error: SharkError) -> frozenset[str]:

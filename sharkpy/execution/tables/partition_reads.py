@@ -31,9 +31,16 @@ class PartitionedTable:
         self._conf = conf
         self._catalog = catalog
         self._reads: dict[tuple[str, ...], PartitionRead] = {}
+        self._of_files: PartitionedTable | None = None
 
     def for_planning(self) -> HivePartitions:
         return HivePartitions.of(self._partitions.names, self._table.partition_schema, self.read)
+
+    def of_files(self) -> PartitionedTable:
+        """Return the same Hive partitions without blocks in memory, which have no virtual columns."""
+        if self._of_files is None:
+            self._of_files = PartitionedTable(self._table, self._partitions, None, self._conf, self._catalog)
+        return self._of_files
 
     def read(self, names: tuple[str, ...]) -> PartitionRead:
         if names not in self._reads:
@@ -44,6 +51,8 @@ class PartitionedTable:
         """True if all reads of `older` would be the same now. Reads depend on the names, and on the chosen ones."""
         now, then = self._partitions.names, older._partitions.names
         if now is not then and now.texts != then.texts:
+            return False
+        if older._of_files is not None and not self.of_files().reads_same_as(older._of_files):
             return False
         return all(_is_same_read(self.read(names), read) for names, read in list(older._reads.items()))
 

@@ -200,9 +200,7 @@ class QuerySnapshot:
         self._version(table)
         if isinstance(table, LakeTable):
             return self._lake_reads(table).for_planning()
-        if not table.is_partitioned:
-            return self._file_splits(table)
-        return PartitionedTable(table, self._partitions_of(table), None, self._conf, self.catalog).for_planning()
+        return self._partitions(table).of_files().for_planning() if table.is_partitioned else self._file_splits(table)
 
     def num_rows(self, table: Table) -> int | None:
         if table.is_view:

@@ -53,7 +53,7 @@ def killed(address: str, location: str, settings: Mapping[str, str], kills: int,
     """Figures of so many kills of writers of a table at a location of the server at `address`."""
     chosen, seen = random.Random(seed), _Seen()
     # The next write deletes the files that an overwrite has replaced.
-    settings = {**settings, "shark.storage.keep.seconds": "0"}
+    settings = {**settings, "shark.table.retention": "0"}
     with tempfile.TemporaryDirectory(dir=CACHE) as warehouse:
         with _session(warehouse, settings) as context:
             context.sql(f"CREATE TABLE t (statement BIGINT, n BIGINT) STORED AS PARQUET LOCATION '{location}'").close()

@@ -15,16 +15,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from sharkpy.sources.file_errors import io_error
-from sharkpy.sources.folders.generations import Generation, fold_name
-from sharkpy.sources.folders.manifests import FILES, STAGING_PREFIX
+from sharkpy.sources.folders.generations import Generation, Placed
+from sharkpy.sources.folders.manifests import STAGING_PREFIX
 from sharkpy.sources.layout import (
-    DataFile,
     files_below,
     hidden_names,
     names_if_any,
     names_in,
     newest_generation,
-    visible_generations,
 )
 
 _SYNC_THREADS = 8
@@ -65,20 +63,10 @@ def staging_name() -> str:
     return f"{STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
 
 
-def publish(staging_dir: str, path: str, overwrite: bool) -> str | None:
-    """`place`, with the sync before and the removal of hidden files after it."""
-    sync_staged(staging_dir)
-    target = place(staging_dir, path, overwrite)
-    if target is not None:
-        remove_hidden(path)
-    return target
-
-
 def place(staging_dir: str, path: str, overwrite: bool) -> str | None:
     """Make the staged files data of the table by one rename; return the new folder, or None if there is nothing to add.
 
-    With `overwrite` they replace all existing data. Call `sync_staged` before it. After it, call `remove_hidden`, or
-    `take_back` with the inode of the new folder.
+    With `overwrite` they replace all existing data. Call `sync_staged` before it.
     """
     try:
         if not overwrite and not files_below(staging_dir):
@@ -112,54 +100,11 @@ def _first_name(path: str) -> str:
     return name
 
 
-def place_fold(
-    staging_dir: str, path: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
-) -> str | None:
-    """Replace generations by the staged files, which have the same rows, by one rename; return the new folder.
-
-    `folded`: generations from `visible_generations`. None if these have changed, or no longer follow each other. The
-    caller makes sure that no other writer places anything meanwhile.
-    """
-    first, last = folded[0][0].first, folded[-1][0].last
-    target = str(Path(path, fold_name(first, last)))
-    now = [(one, files) for one, files in visible_generations(path, newest) if first <= one.first <= last]
-    if now != [(one, list(files)) for one, files in folded] or os.path.lexists(target):
-        return None
-    try:
-        Path(staging_dir).rename(target)
-        _sync_rename(staging_dir, target)
-    except OSError as error:
-        raise io_error(error, path) from None
-    return target
-
-
-def take_back(folder: str, inode: int) -> None:
-    """Undo `place` or `place_generation`, unless another folder has the name by now."""
+def take_back(placed: Placed) -> None:
+    """Remove the folder of a write's files, unless another folder has the name by now. Remote files stay staged."""
     with suppress(OSError):
-        if Path(folder).stat().st_ino == inode:
-            discard_staging(folder)
-
-
-def place_generation(staging_dir: str, path: str, newest: int | None, overwrite: bool) -> str:
-    """Put the staged files after generation `newest`. Readers ignore them until `newest` is raised to the new
-    generation.
-
-    Generations directly after `newest`, left by statements that were killed, are removed. Folders are not listed, since
-    there may be many. Call `sync_staged` before and `sync_folders` after it, and keep other writers out.
-    """
-    try:
-        Path(path).mkdir(parents=True, exist_ok=True)
-        kind = "base" if overwrite else "delta"
-        if newest is None:
-            return _rename_to_next(staging_dir, path, kind)
-        names = [str(Path(path, f"{one}_{newest + 1:07d}")) for one in ("base", "delta")]
-        if newest == 0 or any(map(os.path.lexists, names)):
-            remove_beyond(path, newest)
-        target = str(Path(path, f"{kind}_{newest + 1:07d}"))
-        Path(staging_dir).rename(target)
-        return target
-    except OSError as error:
-        raise io_error(error, path) from None
+        if placed.place and str(Path(placed.place).stat().st_ino) == placed.mark:
+            discard_staging(placed.place)
 
 
 def sync_staged(staging_dir: str) -> None:
@@ -168,7 +113,7 @@ def sync_staged(staging_dir: str) -> None:
 
 
 def sync_folders(paths: Iterable[str]) -> None:
-    """Sync folders to disk, after `place_generation`."""
+    """Sync folders to disk."""
     _sync_many(list(dict.fromkeys(paths)))
 
 
@@ -181,14 +126,6 @@ def _sync_many(paths: Sequence[str]) -> None:
             list(pool.map(_sync_one, paths))
     except OSError as error:
         raise io_error(error, paths[0]) from None
-
-
-def remove_first_generations(path: str) -> None:
-    """Remove the files of a CREATE TABLE AS from a new folder, and the folders that are empty then."""
-    for folder, names, _ in os.walk(path):
-        for name in {"base_0000001", FILES}.intersection(names):
-            _remove(Path(folder, name))
-    remove_empty(path)
 
 
 def remove_empty(path: str) -> None:

@@ -85,7 +85,7 @@ def test_a_failure_in_the_middle_changes_nothing(
 ) -> None:
     make(context)
     before = rows(context), partitions(context)
-    place = LoggedFolder.place_after
+    place = LoggedFolder.place_all
     placed: list[Placed] = []
 
     def failing(*args: Any, **given: Any) -> Placed:
@@ -96,7 +96,7 @@ def test_a_failure_in_the_middle_changes_nothing(
             raise KeyboardInterrupt
         return placed[-1]
 
-    monkeypatch.setattr(LoggedFolder, "place_after", failing)
+    monkeypatch.setattr(LoggedFolder, "place_all", failing)
     verb = "OVERWRITE TABLE" if overwrite else "INTO"
     with pytest.raises((OSError, KeyboardInterrupt)):
         context.sql(f"INSERT {verb} t SELECT a + 10, d FROM t UNION ALL SELECT 99, 99")

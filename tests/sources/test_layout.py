@@ -15,11 +15,10 @@ import pytest
 
 from sharkpy.base.errors import ResourceError, SourceError
 from sharkpy.sources import layout, staged_files
-from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.formats import source
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
-from tests.sources.staging_folder import new_staging
+from tests.sources.staging_folder import new_staging, publish, put_fold
 
 
 def contents(location: Path) -> list[str]:
@@ -30,7 +29,7 @@ def add(location: Path, text: str, *, overwrite: bool = False) -> str | None:
     staging = new_staging(location)
     if text:
         Path(staging, "part-0").write_text(text)
-    return staged_files.publish(staging, str(location), overwrite)
+    return publish(staging, str(location), overwrite)
 
 
 def test_inserts_append_and_overwrites_hide(tmp_path: Path) -> None:
@@ -131,21 +130,11 @@ def test_a_folder_that_has_just_changed_is_listed_again(tmp_path: Path, listed: 
     assert listed.count("delta_0000001") == 2
 
 
-def fold(location: Path, names: list[str], newest: int | None = None) -> str | None:
-    known = layout.visible_generations(str(location), newest)
-    folded = [(Generation.of(name), files) for name in names for one, files in known if one.name == name]
-    staging = new_staging(location)
-    Path(staging, "part-0").write_text("".join(Path(location, name, "part-0").read_text() for name in names))
-    target = staged_files.place_fold(staging, str(location), folded, newest)
-    staged_files.discard_staging(staging)
-    return target
-
-
 def test_a_fold_hides_what_it_has_the_rows_of(tmp_path: Path) -> None:
     (tmp_path / "by_hand").write_text("a")
     for text in "bcdef":
         add(tmp_path, text)
-    assert fold(tmp_path, ["delta_0000002", "delta_0000003", "delta_0000004"]) is not None
+    put_fold(tmp_path, ["delta_0000002", "delta_0000003", "delta_0000004"])
     assert contents(tmp_path) == ["a", "b", "cde", "f"]
     staged_files.remove_hidden(str(tmp_path), 3)
     assert "delta_0000002" in os.listdir(tmp_path)
@@ -153,7 +142,7 @@ def test_a_fold_hides_what_it_has_the_rows_of(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["by_hand", "delta_0000001", "delta_0000002_0000004", "delta_0000005"]
     add(tmp_path, "g")
     assert contents(tmp_path) == ["a", "b", "cde", "f", "g"]
-    assert fold(tmp_path, ["delta_0000002_0000004", "delta_0000005", "delta_0000006"]) is not None
+    put_fold(tmp_path, ["delta_0000002_0000004", "delta_0000005", "delta_0000006"])
     assert contents(tmp_path) == ["a", "b", "cdefg"]
     assert contents_of_partition(tmp_path, 1) == ["a", "b"]
     add(tmp_path, "h", overwrite=True)
@@ -229,24 +218,6 @@ def test_a_partition_whose_files_are_gone_is_not_empty(tmp_path: Path, monkeypat
         layout.list_partition_files(str(tmp_path), 1, "k=1")
 
 
-def test_a_fold_comes_too_late(tmp_path: Path) -> None:
-    for text in "abcd":
-        add(tmp_path, text)
-    old = layout.visible_generations(str(tmp_path))
-    assert fold(tmp_path, ["delta_0000001", "delta_0000003"]) is None
-    assert fold(tmp_path, ["delta_0000001", "delta_0000002"]) is not None
-    for names in (old[:2], old[1:3]):
-        assert staged_files.place_fold(new_staging(tmp_path), str(tmp_path), names, None) is None
-    (tmp_path / "delta_0000003" / "part-0").write_text("other")
-    assert staged_files.place_fold(new_staging(tmp_path), str(tmp_path), old[2:4], None) is None
-    staging = new_staging(tmp_path)
-    late = layout.visible_generations(str(tmp_path))[-2:]
-    add(tmp_path, "e", overwrite=True)
-    assert staged_files.place_fold(staging, str(tmp_path), late, None) is None
-    staged_files.discard_staging(staging)
-    assert contents(tmp_path) == ["e"]
-
-
 def test_nothing_inserted_and_nothing_left(tmp_path: Path) -> None:
     add(tmp_path, "a")
     assert add(tmp_path, "") is None
@@ -309,7 +280,7 @@ def test_publish_stopped_at_any_step_shows_old_or_new(
             for step in (*STEPS, "unlink", "rmdir"):
                 patch.setattr(os, step, _stopping(getattr(os, step), calls, stop_at, KilledError))
             try:
-                staged_files.publish(staging, str(place), overwrite)
+                publish(staging, str(place), overwrite)
                 finished = True
             except KilledError:
                 finished = False

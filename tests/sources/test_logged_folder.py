@@ -15,6 +15,7 @@ from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import home_of
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.open_files import object_of_file
+from sharkpy.sources.staged_files import take_back
 from tests.storage.places import memory_store
 
 
@@ -118,7 +119,7 @@ def test_nothing_counts_before_the_commit(folder: LoggedFolder, catalog: Catalog
     (placed,) = tried
     assert placed is not None
     assert texts(folder, folder.files()) == ["a"]
-    folder.take_back(placed)
+    take_back(placed)
     folder.discard_staging(staging)
     assert on_disk(folder) == ["a"]
 
@@ -142,7 +143,7 @@ def test_files_staged_elsewhere_move_in(folder: LoggedFolder, tmp_path: Path) ->
     elsewhere = tmp_path / "other" / "p=1"
     elsewhere.mkdir(parents=True)
     (elsewhere / "part-0").write_text("a")
-    placed = folder.place_after(str(elsewhere), None, overwrite=False)
+    placed = folder.place_all(str(elsewhere), overwrite=False)
     folder.sync()
     assert texts(folder, folder.files_of(placed)) == ["a"]
     assert not elsewhere.exists()

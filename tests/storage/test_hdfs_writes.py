@@ -48,7 +48,7 @@ def folder(place: Place) -> RemoteFolder:
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w"), **{"shark.storage.keep.seconds": 0}) as session:
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w")) as session:
         session.sql("CREATE TABLE numbers AS SELECT explode(sequence(1, 100)) AS k").close()
         yield session
 

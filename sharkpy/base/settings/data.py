@@ -275,10 +275,3 @@ UNREAD_RETENTION = Setting(
     is_guarded=True,
     check=_checked_duration,
 )
-KEEP_SECONDS = Setting(
-    "shark.storage.keep.seconds",
-    600.0,
-    "Seconds that replaced files remain in remote folders, for readers on other machines.",
-    least=0,
-    is_guarded=True,
-)

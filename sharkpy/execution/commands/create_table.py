@@ -40,10 +40,8 @@ from sharkpy.execution.commands.writes.staged_write import (
     StagedWrite,
     discard_staging,
     folder_at,
-    is_plain,
     new_staging,
     publish,
-    take_back,
 )
 from sharkpy.execution.commands.writes.table_files import TableFiles, load_new_blocks
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
@@ -58,9 +56,11 @@ from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.folders.table_folder import TableFolder, home_of
+from sharkpy.sources.folders.logged_folder import LoggedFolder
+from sharkpy.sources.folders.table_folder import home_of
 from sharkpy.sources.named_files import files_at
 from sharkpy.sources.remote_files import has_files
+from sharkpy.sources.staged_files import take_back
 from sharkpy.sources.undeclared_columns import columns_of_files
 from sharkpy.values.types import Schema
 
@@ -285,26 +285,27 @@ def create_with_files(
     folder = folder_at(location, session)
     was_there = folder.exists()
     staging = new_staging(location, session, is_new=not was_there)
-    published: list[tuple[TableFolder, Placed]] = []
+    published: list[Placed] = []
 
     def put_in_place() -> None:
         if table.is_partitioned:
             publish([TablePartitions(table, staging, names, True, session), *also], session.catalog)
             return
         target = folder_at(location, session)
-        if is_plain(table, target):
+        if not isinstance(target, LoggedFolder):
             publish([TableFiles(table, location, staging, True, session)], session.catalog)
             return
-        if (placed := target.publish(staging, overwrite=True)) is not None:
-            published.append((target, placed))
+        target.sync_staged(staging)
+        if (placed := target.place(staging, overwrite=True)) is not None:
+            published.append(placed)
 
     try:
         names = stage(staging)
         created = session.catalog.create_table(table, publish=put_in_place, replace=replace)
     except BaseException:
         discard_staging(staging, session)
-        for target, placed in published:
-            take_back(placed, session, target)
+        for placed in published:
+            take_back(placed)
         if not was_there and table.is_partitioned:
             folder.remove_empty()
         elif not was_there:

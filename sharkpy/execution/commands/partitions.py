@@ -29,7 +29,7 @@ from sharkpy.execution.commands.partition_spec import (
     the_partition,
 )
 from sharkpy.execution.commands.storage import managed_folder
-from sharkpy.execution.commands.writes.staged_write import discard_staging, folder_at, is_plain, new_staging
+from sharkpy.execution.commands.writes.staged_write import discard_staging, folder_at, new_staging
 from sharkpy.execution.commands.writes.table_files import PlainWrite, load_new_blocks, plain_write
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import partition_files
@@ -42,7 +42,9 @@ from sharkpy.plan.commands import (
 from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.remote_files import files_below
+from sharkpy.sources.staged_files import take_back
 
 _EXISTS = "42710"
 
@@ -299,11 +301,11 @@ class PartitionCopy:
             catalog.log_new_partition(self.table, self.target)
             folder = folder_at(self.target, self.session)
         catalog.unfinished.note_partitions(self.table.table_id, [self.target])
-        if is_plain(self.table, folder):
+        if not isinstance(folder, LoggedFolder):
             self.plain = plain_write(self.staging, self.target, False, self.session)
             self.plain.place()
             return None
-        self.placed = folder.place_after(self.staging, None, overwrite=True)
+        self.placed = folder.place_all(self.staging, overwrite=True)
         folder.sync()
         return self.placed.number
 
@@ -311,7 +313,7 @@ class PartitionCopy:
         if self.plain is not None:
             self.plain.take_back()
         if self.placed is not None:
-            folder_at(self.target, self.session).take_back(self.placed)
+            take_back(self.placed)
 
 
 def needs_copy(folder: str, target: str, table: Table, session: EngineSession) -> bool:

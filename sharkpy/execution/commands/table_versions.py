@@ -28,6 +28,7 @@ from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.plan.commands import DescribeHistory, RestoreTable, UndropDatabase, UndropTable, VacuumTable
+from sharkpy.sources.folders.table_folder import logged_folder
 from sharkpy.values.types import BIGINT, STRING, TIMESTAMP, Field, Schema
 
 _HISTORY = Schema(
@@ -107,7 +108,7 @@ def _is_changed(now: HivePartition | None, then: HivePartition) -> bool:
 def link_files(source: Table, staging: str, session: EngineSession) -> None:
     """Give the files of a table, perhaps at an earlier version, second names in a staging folder."""
     newest = None if source.as_of is None else session.catalog.newest_generation(source)
-    folder_at(source.location or "", session).second_names(newest, staging)
+    logged_folder(source.location or "", session.catalog).second_names(newest, staging)
 
 
 def link_partitions(
@@ -117,7 +118,7 @@ def link_partitions(
     home = folder_at(source.location or "", session)
     for name, one in partitions.items():
         linked = home.staged_subfolder(staging, name)
-        folder_at(one.folder(source), session).second_names(one.newest, linked)
+        logged_folder(one.folder(source), session.catalog).second_names(one.newest, linked)
 
 
 @dataclass(slots=True)

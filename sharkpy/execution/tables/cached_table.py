@@ -29,6 +29,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion, VersionStore
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tasks.buckets import hash_id
+from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.source import ReadMetrics
@@ -176,7 +177,7 @@ def _added_to(
         return None
     if one.newest <= old.newest:
         return None
-    files = table_folder(one.folder(table), catalog).deltas(old.newest, one.newest)
+    files = _deltas(one.folder(table), old.newest, one.newest, catalog)
     form = partition_format_to_text(one.storage, one.columns)
     return None if files is None else [replace(file, partition=one.name, form=form) for file in files]
 
@@ -191,7 +192,13 @@ def added_files(entry: CacheEntry, newest: int, catalog: Catalog | None = None) 
         return None
     if newest < before or time.monotonic() - entry.listed >= _LIST_SECONDS:
         return None
-    return table_folder(entry.table.location or "", catalog).deltas(before, newest)
+    return _deltas(entry.table.location or "", before, newest, catalog)
+
+
+def _deltas(location: str, after: int, until: int, catalog: Catalog | None) -> list[DataFile] | None:
+    """Return the files of the commits after `after`, up to `until`, or None if only a listing can tell."""
+    folder = table_folder(location, catalog)
+    return folder.deltas(after, until) if isinstance(folder, LoggedFolder) else None
 
 
 def partitions_to_cache(

@@ -31,8 +31,9 @@ from sharkpy.execution.tasks.block_rebuild import file_of_origin, origin_of
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.fold_files import fold_files, is_foldable
 from sharkpy.sources.folders.generations import Generation, fold_name
+from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.staged_writes import STAGED
-from sharkpy.sources.folders.table_folder import Access, TableFolder, table_folder
+from sharkpy.sources.folders.table_folder import Access, logged_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.open_files import data_file_of, local_copy, store_for_access
 
@@ -131,8 +132,8 @@ class FileFolding:
         parts = self._versions.parts
         return write_fold(run.files, table, staging, parts.catalog.access_id, str(parts.engine.scratch))
 
-    def _folder(self, location: str) -> TableFolder:
-        return table_folder(location, self._versions.parts.catalog)
+    def _folder(self, location: str) -> LoggedFolder:
+        return logged_folder(location, self._versions.parts.catalog)
 
     def _small_run(self, table: Table, partition: str, most_bytes: int) -> FoldedRun | None:
         conf, (folder, newest) = self._versions.parts.conf, self._place_of(table, partition)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SharkError
-from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.catalog.path_gate import local_path
+from sharkpy.sources.folders.local_folder import LocalFolder
+from sharkpy.sources.folders.logged_folder import LoggedFolder
+from sharkpy.sources.folders.table_folder import logged_folder, table_folder
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog
@@ -47,16 +49,10 @@ class HiddenFiles:
        are deleted.
     """
 
-    def __init__(
-        self, readers: FolderReaders, catalog: Catalog | None = None, keep_seconds: Callable[[], float] = lambda: 0
-    ) -> None:
-        """`catalog`: see `table_folder`. `keep_seconds` returns how long hidden files of remote folders stay.
-
-        Younger files are left to a later write.
-        """
+    def __init__(self, readers: FolderReaders, catalog: Catalog | None = None) -> None:
+        """`catalog`: see `table_folder`."""
         self._readers = readers
         self._catalog = catalog
-        self._keep_seconds = keep_seconds
         self._waiting: dict[str, list[_Hidden]] = {}
         self._noted: dict[str, float] = {}
         """Time of the last note for each location, by the monotonic clock."""
@@ -129,15 +125,12 @@ class HiddenFiles:
             return self._locks.setdefault(location, threading.Lock())
 
     def _hidden(self, folder: str, newest: int) -> frozenset[str]:
-        try:
-            return table_folder(folder, self._catalog).hidden(newest)
-        except SharkError as error:
-            return self._passed_over(folder, error)
+        return self._folder(folder).hidden(newest)
 
     def _remove(self, table: Table, folder: str, newest: int, names: frozenset[str]) -> None:
-        home = table_folder(folder, self._catalog)
+        home = self._folder(folder)
         try:
-            home.remove_hidden(newest, names, self._keep_seconds())
+            home.remove_hidden(newest, names)
         except SharkError as error:
             self._passed_over(folder, error)
         is_partition = bool(names) and folder != table.location
@@ -147,12 +140,18 @@ class HiddenFiles:
             while above != table.location and table_folder(above, self._catalog).remove_if_empty():
                 above = uri.parent(above)
 
-    def _passed_over(self, folder: str, error: SharkError) -> frozenset[str]:
+    def _folder(self, location: str) -> LoggedFolder | LocalFolder:
+        """Return a logged folder, or that of a temporary table."""
+        path = local_path(location) if not uri.is_remote(location) else location
+        if self._catalog is None or self._catalog.log.find(path) is None:
+            return LocalFolder(path)
+        return logged_folder(location, self._catalog)
+
+    def _passed_over(self, folder: str, error: SharkError) -> None:
         """Log the error and leave a remote folder's hidden files to a later write, as the statement is done."""
         if not uri.is_remote(folder):
             raise error
         _log.warning('what is hidden in "%s" could not be removed: %s', uri.redacted(folder), error)
-        return frozenset()
 
 
 _COMMIT_SECONDS = 7 * 86_400.0

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from time import monotonic
 
 from sharkpy.base.cancellation import cancellable_lock, submit
 from sharkpy.base.errors import SourceError
-from sharkpy.base.settings import KEEP_SECONDS
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import CacheMode, PolicyKind, Table
 from sharkpy.catalog.partition_list import NO_PARTITIONS, CommittedFiles, PartitionList
@@ -41,7 +39,7 @@ from sharkpy.execution.tables.table_repair import TableRepair
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.folders.table_folder import files_of_write
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.source import ReadMetrics
 
@@ -68,8 +66,7 @@ class TableCache:
         """Make a cache. `changed` is called when a table's version is replaced by another one or by none."""
         self._parts = parts
         self.lineage = BlockLineage()
-        catalog, keep_seconds = parts.catalog, partial(parts.conf.value, KEEP_SECONDS)
-        self.hidden = HiddenFiles(catalog.readers, catalog, keep_seconds)
+        self.hidden = HiddenFiles(parts.catalog.readers, parts.catalog)
         self.versions = TableVersions(parts, loader, changed)
         self._repair = TableRepair(self.versions, self.lineage)
         self.folding = FileFolding(self.versions, self.hidden)
@@ -160,7 +157,7 @@ class TableCache:
             )
             if not is_known or table.continuous or table.is_partitioned or not self.is_cached(table):
                 return False
-            added = table_folder(placed.location, self._parts.catalog).files_of(placed)
+            added = files_of_write(placed, self._parts.catalog)
             if entry.files is None or not added or added[-1] in entry.files:
                 return False
             return self._extended(entry, added, None, None) is not None

@@ -63,14 +63,7 @@ class LoggedFolder(ABC):
     def sync(self) -> None: ...
 
     @abstractmethod
-    def take_back(self, placed: Placed) -> None:
-        """Remove the files of a write whose transaction has failed or will fail."""
-
-    @abstractmethod
     def remove_beyond(self, newest: int) -> None: ...
-
-    @abstractmethod
-    def remove_first(self) -> None: ...
 
     @abstractmethod
     def remove_empty(self) -> None: ...
@@ -129,32 +122,33 @@ class LoggedFolder(ABC):
         return self._files_below(staging) if found is None else found
 
     def place(self, staging: str, overwrite: bool) -> Placed | None:
+        """Log the staged files, instead of all earlier ones if `overwrite`; None if there is nothing to add."""
         if not overwrite and not self.staged_files(staging):
             return None
-        placed = self.place_after(staging, None, overwrite)
+        placed = self.place_all(staging, overwrite)
         try:
             self.sync()
         except BaseException:
-            self.take_back(placed)
+            staged_files.take_back(placed)
             raise
         return placed
 
-    def publish(self, staging: str, overwrite: bool) -> Placed | None:
-        self.sync_staged(staging)
-        return self.place(staging, overwrite)
-
-    def place_after(self, staging: str, newest: int | None, overwrite: bool) -> Placed:  # noqa: ARG002  the log knows
+    def place_all(self, staging: str, overwrite: bool) -> Placed:
+        """Log the staged files, even if there are none, in the caller's transaction."""
         placed, files = self._put(staging)
         try:
             number = self.log.commit(self.folder_id, files, overwrite=overwrite)
             return placed.named(f"{'base' if overwrite else 'delta'}_{number:07d}")
         except BaseException:
-            self.take_back(placed)
+            staged_files.take_back(placed)
             raise
 
     def place_fold(
         self, staging: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
     ) -> Placed | None:
+        """Replace files by the staged ones, which have the same rows; None if `visible` no longer has them one after
+        the other. The caller keeps other writers out.
+        """
         first, last = folded[0][0].first, folded[-1][0].last
         now = [(one, files) for one, files in self.visible(newest) if first <= one.first <= last]
         if now != [(one, list(files)) for one, files in folded]:
@@ -165,6 +159,7 @@ class LoggedFolder(ABC):
         return placed.named(_generation(first, last).name)
 
     def second_names(self, newest: int | None, staging: str) -> None:
+        """Stage the files of the version `newest` once more. The folder's readers have to keep it meanwhile."""
         found = self.log.files(self.folder_id, newest)
         counts = {one.path: one.num_rows for one in found if one.num_rows is not None}
         STAGED.report(staging, self._data_files(found), counts)
@@ -176,12 +171,7 @@ class LoggedFolder(ABC):
     def hidden(self, newest: int | None = None) -> frozenset[str]:
         return frozenset(self.log.removed(self.folder_id, newest))
 
-    def remove_hidden(
-        self,
-        newest: int | None = None,
-        among: Collection[str] | None = None,
-        keep_seconds: float = 0,  # noqa: ARG002  all readers are known
-    ) -> None:
+    def remove_hidden(self, newest: int | None = None, among: Collection[str] | None = None) -> None:
         removed = self.log.removed(self.folder_id, newest)
         if gone := sorted(removed if among is None else removed.intersection(among)):
             # After a kill, the log still tells which files remain.
@@ -244,16 +234,9 @@ class LoggedFiles(LoggedFolder):
         if self._home.is_dir():
             staged_files.sync_folders([str(self._home)])
 
-    def take_back(self, placed: Placed) -> None:
-        if placed.place:
-            staged_files.take_back(placed.place, int(placed.mark))
-
     def remove_beyond(self, newest: int) -> None:  # noqa: ARG002  the log has no such commits
         for name in layout.names_if_any(str(self._home)):
             self.discard_staging(str(self._home / name))
-
-    def remove_first(self) -> None:
-        staged_files.remove_empty(self.path)
 
     def remove_empty(self) -> None:
         staged_files.remove_empty(self.path)
@@ -341,14 +324,8 @@ class LoggedObjects(LoggedFolder):
     def sync(self) -> None:
         pass
 
-    def take_back(self, placed: Placed) -> None:
-        """Nothing to do: `discard_staging` removes what does not count."""
-
     def remove_beyond(self, newest: int) -> None:
         """Nothing to do: the log has no such commits."""
-
-    def remove_first(self) -> None:
-        self._removal.remove_empty()
 
     def remove_empty(self) -> None:
         self._removal.remove_empty()

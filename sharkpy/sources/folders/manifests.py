@@ -1,4 +1,4 @@
-"""Manifests: the files of one generation of a remote folder, written at once, never changed, and cached.
+"""Manifests of earlier releases: the files of one generation of a remote folder, never changed, and cached.
 
 A folder has its manifests in `_generations`, each under the name of its generation, `base_N`, `delta_N` or `delta_M_N`.
 The files are in `_files/<id of a write>`, of this folder or of one above it. They keep their names as long as a
@@ -41,11 +41,6 @@ class Manifest:
     write: str
     files: tuple[DataFile, ...]
 
-    @property
-    def own_files(self) -> list[DataFile]:
-        """Files that this write has added, without the files of earlier writes that the manifest names again."""
-        return [file for file in self.files if write_of(file.path) == self.write]
-
 
 def new_write(folder: str) -> str:
     """Location for the files of a new write into a folder."""
@@ -76,13 +71,6 @@ def manifest_path(folder: str, name: str) -> str:
     return uri.join(folder, GENERATIONS, name)
 
 
-def encode_manifest(manifest: Manifest, folder: str) -> bytes:
-    """Encode a manifest for storage in a folder; UnsupportedError for files that it may not name."""
-    files = [[_relative(one.path, folder), one.size_bytes, one.modified_ns, one.tag] for one in manifest.files]
-    body = {"version": _VERSION, "write": manifest.write, "files": files}
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
-
-
 def decode_manifest(content: bytes, path: str, access_id: str) -> Manifest:
     """Manifest with this content at a location; SourceError if it is not a manifest."""
     folder = uri.parent(uri.parent(path))
@@ -107,18 +95,6 @@ def _file(fields: object, folder: str, access_id: str) -> DataFile:
     raise ValueError("fields of another kind")
 
 
-def _relative(path: str, folder: str) -> str:
-    """Path of a file of a write, relative to a folder."""
-    ups, above = 0, folder
-    while (found := uri.below(path, above)) is None or found == ".":
-        if uri.parent(above) == above:
-            raise _foreign(path, folder)
-        ups, above = ups + 1, uri.parent(above)
-    if not _is_of_write(found.split("/")):
-        raise _foreign(path, folder)
-    return "/".join((*[_UP] * ups, found))
-
-
 def _absolute(relative: str, folder: str) -> str:
     """Location of a file from its path relative to a folder; ValueError if it is not the file of a write."""
     parts = relative.split("/")
@@ -135,11 +111,6 @@ def _absolute(relative: str, folder: str) -> str:
 
 def _is_of_write(parts: Sequence[str]) -> bool:
     return len(parts) > 2 and parts[0] == FILES and all(parts) and _UP not in parts and "." not in parts
-
-
-def _foreign(path: str, folder: str) -> UnsupportedError:
-    message = f'the file "{uri.redacted(path)}" among those of the folder "{uri.redacted(folder)}"'
-    return UnsupportedError(message, hint="rows are staged in the folder that gets them, or in one above it")
 
 
 _MOST_FILES = 500_000

@@ -5,7 +5,7 @@ The remote folder of a dropped table or Hive partition is removed with everythin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
+from sharkpy.base.errors import InternalError
 from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.trash import Leavings
 from sharkpy.sources.folders.generations import Generation, Placed
 from sharkpy.sources.folders.local_folder import LocalFolder
-from sharkpy.sources.folders.logged_folder import LoggedFiles, LoggedObjects
+from sharkpy.sources.folders.logged_folder import LoggedFiles, LoggedFolder, LoggedObjects
 from sharkpy.sources.folders.manifests import FILES, home_of_staging, write_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.remote_removal import Removal
@@ -36,15 +37,11 @@ Access = Callable[[str], str]
 
 
 class TableFolder(Protocol):
-    """Folder of a table or of one of its Hive partitions. Its names, and which of them count, follow `generations` in
-    every kind of folder.
+    """Folder of a table or of one of its Hive partitions. A log names its files (`LoggedFolder`), or they are listed.
 
-    1. Readers list `files`; `newest` is the last generation that counts, None if all do.
+    1. Readers ask for `files`; `newest` is the last commit or generation that counts, None if all do.
     2. A write takes the name of a `new_staging`, notes it, makes it, fills it, and syncs it. Readers do not see it.
-    3. `place` makes its files count at once. `place_after` puts them in place, but readers ignore them until the
-       catalog counts their number. `sync` (or `sync_all`) makes that durable. `take_back` undoes it.
-    4. Hidden generations stay until `remove_hidden`, since readers may still use them.
-    5. It raises the errors of `io_error`: 58P01 if something is missing, 53100 if the disk is full, 58030 otherwise.
+    3. It raises the errors of `io_error`: 58P01 if something is missing, 53100 if the disk is full, 58030 otherwise.
     """
 
     def exists(self) -> bool: ...
@@ -57,11 +54,6 @@ class TableFolder(Protocol):
 
     def partition_files(self, newest: int | None, partition: str) -> list[DataFile]:
         """Data files of the Hive partition with this name; none if it has no folder."""
-
-    def deltas(self, after: int, until: int) -> list[DataFile] | None:
-        """Data files of the generations after `after`, up to `until`; None if these are not all of INSERT INTO, or some
-        are missing, for example after a fold.
-        """
 
     def visible(self, newest: int | None = None) -> list[tuple[Generation, list[DataFile]]]:
         """Visible generations with their files, in the order of their rows."""
@@ -92,60 +84,11 @@ class TableFolder(Protocol):
     def discard_staging(self, staging: str) -> None:
         """Remove the files that a write has left; do nothing if they are gone."""
 
-    def place(self, staging: str, overwrite: bool) -> Placed | None:
-        """Make the staged files count, instead of all earlier ones if `overwrite`; None if there is nothing to add."""
-
-    def publish(self, staging: str, overwrite: bool) -> Placed | None:
-        """`place`, with the sync before and the removal of hidden files after it."""
-
-    def place_after(self, staging: str, newest: int | None, overwrite: bool) -> Placed:
-        """Put the staged files in place as the generation after `newest`, or after all that are there if None.
-
-        Generations past `newest`, left by statements that were killed, are removed. The caller makes sure that no other
-        writer places anything meanwhile.
-        """
-
-    def place_fold(
-        self, staging: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
-    ) -> Placed | None:
-        """Replace generations by the staged files, which have the same rows; None if `visible` no longer lists these
-        generations one after the other.
-
-        The caller makes sure that no other writer places anything meanwhile.
-        """
-
-    def second_names(self, newest: int | None, staging: str) -> None:
-        """Stage the files that counted at generation `newest` once more. The folder's readers have to keep that
-        generation meanwhile.
-        """
-
-    def sync(self) -> None:
-        """Make what was put in place durable."""
-
-    def files_of(self, placed: Placed) -> list[DataFile]: ...
-
-    def take_back(self, placed: Placed) -> None:
-        """Undo a `place`, unless its name has been taken by something else."""
-
-    def hidden(self, newest: int | None = None) -> frozenset[str]:
-        """Names that a newer base or a fold hides: see `hidden_of`."""
-
-    def remove_hidden(
-        self, newest: int | None = None, among: Collection[str] | None = None, keep_seconds: float = 0
-    ) -> None:
-        """Remove hidden data, all or only the names in `among`, and files that dead processes have staged.
-
-        `keep_seconds`: if readers on other machines are not known, data that was hidden less than this time ago stays.
-        """
-
     def remove_beyond(self, newest: int) -> None:
         """Remove the generations after `newest`, which were never counted."""
 
     def remove_abandoned(self) -> None:
         """Remove files that dead processes of this machine have staged."""
-
-    def remove_first(self) -> None:
-        """Remove the files of a CREATE TABLE AS in this folder and below, and the folders that are empty then."""
 
     def remove_empty(self) -> None:
         """Remove the empty folders in this folder and below, and this folder if it is empty."""
@@ -180,13 +123,24 @@ def home_of(staging: str) -> str:
     return uri.parent(above) if uri.name_of(above) == FILES else above
 
 
-def sync_all(locations: Iterable[str], catalog: ReadableCatalog | None = None) -> None:
-    """Make durable what was put in place in some folders, several folders at a time."""
-    folders = [table_folder(location, catalog) for location in dict.fromkeys(locations)]
-    if len(folders) < 2:
-        for folder in folders:
-            folder.sync()
-        return
+def logged_folder(location: str, catalog: ReadableCatalog) -> LoggedFolder:
+    """Folder at a location, of which the caller knows that a log names its files."""
+    folder = table_folder(location, catalog)
+    if not isinstance(folder, LoggedFolder):
+        raise InternalError(f'no log names the files in "{uri.redacted(location)}"')
+    return folder
+
+
+def files_of_write(placed: Placed, catalog: ReadableCatalog) -> list[DataFile]:
+    """Files that a write has placed, if they are still there, in a logged folder or for a temporary table."""
+    if placed.paths:
+        return logged_folder(placed.location, catalog).files_of(placed)
+    return LocalFolder(placed.location).files_of(placed) if placed.place else []
+
+
+def sync_all(locations: Iterable[str], catalog: ReadableCatalog) -> None:
+    """Make durable what was put into some logged folders, several folders at a time."""
+    folders = [logged_folder(location, catalog) for location in dict.fromkeys(locations)]
     with ThreadPoolExecutor(_THREADS) as pool:
         list(pool.map(methodcaller("sync"), folders))
 

@@ -24,7 +24,8 @@ from sharkpy.execution.commands.writes.staged_write import (
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.commands.writes.table_files import TableFiles, load_new_blocks
 from sharkpy.plan.commands import RollbackContinuous
-from sharkpy.sources.folders.table_folder import sync_all
+from sharkpy.sources.folders.table_folder import logged_folder, sync_all
+from sharkpy.sources.staged_files import take_back
 from sharkpy.streaming.commands.control_continuous import check_rereadable, query_of, table_of_rows
 from sharkpy.streaming.scheduler import StreamSession
 
@@ -68,7 +69,7 @@ def _rows_of(table: Table, to: RetainedEpoch, session: StreamSession) -> StagedW
         return PartitionRollback.begin(table, to, session)
     write = TableFiles.begin(table, True, session)
     try:
-        folder_at(table.location or "", session).second_names(to.generation, write.staging)
+        logged_folder(table.location or "", session.catalog).second_names(to.generation, write.staging)
     except BaseException:
         write.discard()
         raise
@@ -130,7 +131,7 @@ class PartitionRollback(QuietWrite):
         if self.feed is not None:
             self.feed.take_back()
         for one in self.placed.values():
-            folder_at(one.location, self.session).take_back(one)
+            take_back(one)
 
     def clean(self) -> None:
         hidden = {one.location: one.number for one in self.placed.values()}
@@ -149,7 +150,7 @@ class PartitionRollback(QuietWrite):
                 continue
             self.staged[one.partition_id] = newest
             folder = home.staged_subfolder(self.staging, self._staged_name(one))
-            folder_at(one.folder(self.table), self.session).second_names(newest, folder)
+            logged_folder(one.folder(self.table), self.session.catalog).second_names(newest, folder)
             folders.append(folder)
         return folders
 
@@ -163,7 +164,7 @@ class PartitionRollback(QuietWrite):
 
     def _place(self, one: HivePartition, changes: PartitionChanges) -> None:
         staged = uri.join(self.staging, self._staged_name(one))
-        placed = folder_at(one.folder(self.table), self.session).place_after(staged, one.newest, True)
+        placed = logged_folder(one.folder(self.table), self.session.catalog).place_all(staged, overwrite=True)
         self.placed[one.name] = placed
         changes.alter(one, replace(one, newest=placed.number))
 

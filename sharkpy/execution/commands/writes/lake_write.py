@@ -29,6 +29,7 @@ from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lake.lake_table import LakeTable, new_lake_staging, remove_staged
+from sharkpy.sources.staged_files import sync_folders
 from sharkpy.values.types import BINARY, STRING, Schema
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class LakeWrite(QuietWrite):
             return self.files
         table_folder(self.folder).sync_staged(self.staging)
         placed = [self._put(file) for file in self.files]
-        table_folder(self.folder).sync()
+        sync_folders([self.folder])
         return placed
 
     def _put(self, file: NewFile) -> NewFile:

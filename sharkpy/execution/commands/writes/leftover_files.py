@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,11 +16,12 @@ from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.unfinished_writes import Note
 from sharkpy.sources.copied_files import is_folder_write, settle_write
-from sharkpy.sources.folders.manifests import FILES, home_of_staging, write_of
+from sharkpy.sources.folders.manifests import FILES, home_of_staging
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.table_folder import home_of, table_folder
 from sharkpy.sources.lake.lake_table import is_lake_staging, remove_staged
 from sharkpy.sources.open_files import store_for_access
+from sharkpy.sources.staged_files import discard_staging
 
 if TYPE_CHECKING:
     from sharkpy.sources.storage.access import StorageAccess
@@ -65,7 +67,15 @@ def _sweep(note: Note, tables: Mapping[str, Table], catalog: Catalog) -> None:
         return
     location = home_of(note.folder)
     if note.is_new and not any(table.location == location for table in tables.values()):
-        table_folder(location, catalog).remove_first()
+        _remove_first(location, catalog)
+
+
+def _remove_first(location: str, catalog: Catalog) -> None:
+    """Remove the files of a CREATE TABLE AS from its folder, and the folders that are empty then."""
+    for folder, names, _ in os.walk(location):
+        if FILES in names and not catalog.log.has_files(f"{folder}/{FILES}"):
+            discard_staging(f"{folder}/{FILES}")
+    table_folder(location, catalog).remove_empty()
 
 
 def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
@@ -111,21 +121,15 @@ class RemoteLeftovers:
     def _run(self) -> None:
         try:
             with self._end.active():
-                tables = {
-                    table.table_id: table
-                    for name in self._catalog.database_names()
-                    for table in self._catalog.tables(name, with_states=True)
-                }
                 for notes in self._processes:
-                    self._sweep(notes, tables)
+                    self._sweep(notes)
         except CancelledError:
             pass
         except SharkError as error:
             _log.warning("what a killed process has left in storage could not be deleted: %s", error)
 
-    def _sweep(self, notes: Sequence[Note], tables: Mapping[str, Table]) -> None:
-        """Sweep one process's notes; uncommitted generations are removed before their files."""
-        writes = {write_of(note.folder) for note in notes if not note.table_id}
+    def _sweep(self, notes: Sequence[Note]) -> None:
+        """Sweep one process's notes."""
         named = _NamedFiles(self._folder, {note.folder for note in notes if note.table_id})
         left = False
         for note in sorted(notes, key=lambda note: not note.table_id):
@@ -133,17 +137,12 @@ class RemoteLeftovers:
                 if is_folder_write(note.folder):
                     settle_write(note.folder, self._access_id(note.folder))
                 elif not note.table_id:
-                    self._sweep_staging(note, tables, named)
-                elif (table := tables.get(note.table_id)) is not None and not self._catalog.is_shared:
-                    self._sweep_partition(note.folder, table, writes)
+                    self._sweep_staging(note, named)
             except CancelledError:
                 raise
             except SharkError as error:
                 place = uri.redacted(note.folder)
                 _log.warning('what a killed process has left in "%s" could not be deleted: %s', place, error)
-                if note.table_id:
-                    # The generations that could not be removed name its files.
-                    return
                 left = True
             else:
                 if not note.table_id:
@@ -153,7 +152,7 @@ class RemoteLeftovers:
             if note.table_id and not left:
                 self._catalog.unfinished.end_partition(note.folder)
 
-    def _sweep_staging(self, note: Note, tables: Mapping[str, Table], named: _NamedFiles) -> None:
+    def _sweep_staging(self, note: Note, named: _NamedFiles) -> None:
         if is_lake_staging(note.folder):
             remove_staged(note.folder, self._access_id(note.folder))
             return
@@ -162,35 +161,7 @@ class RemoteLeftovers:
             table_folder(location, self._catalog, self._access_id).discard_staging(note.folder)
             return
         home = self._folder(location)
-        is_made = any(uri.canonical(table.location or "") == uri.canonical(home.location) for table in tables.values())
-        if note.is_new and not is_made and not self._catalog.is_shared:
-            home.remove_made(write_of(note.folder))
         home.discard_staging(note.folder, named.of(home) | self._catalog.log.named(note.folder))
-
-    def _sweep_partition(self, folder: str, table: Table, writes: set[str]) -> None:
-        if self._catalog.log.find(folder) is not None:
-            return
-        newest, home = self._counted(folder, table), self._folder(folder)
-        if newest is None or not home.has_uncounted(writes, newest):
-            return
-        # The transaction prevents that another generation takes one of their names.
-        with self._catalog.transaction():
-            now = self._catalog.current_table(table.table_id)
-            newest = None if now is None else self._counted(folder, now)
-            if newest is not None:
-                home.remove_uncounted(writes, newest)
-
-    def _counted(self, folder: str, table: Table) -> int | None:
-        """Return the last committed generation in a Hive partition's folder.
-
-        Return None if all may be committed, as in a folder that is not, or no longer, the table's.
-        """
-        place = uri.canonical(folder)
-        for one in self._catalog.partitions(table):
-            if uri.canonical(one.folder(table)) == place:
-                return one.newest
-        is_own = table.kind is TableKind.MANAGED and uri.below(folder, table.location or "") is not None
-        return 0 if is_own else None
 
     def _folder(self, location: str) -> RemoteFolder:
         access_id = self._access_id(location)

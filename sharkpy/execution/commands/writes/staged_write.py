@@ -18,12 +18,11 @@ from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import SharkError, SourceError, TableChangedError
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.model import Table
 from sharkpy.catalog.unfinished_writes import FileSyncs
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.adopted_folders import log_before_write
 from sharkpy.execution.tables.data_files import table_files
-from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import TableFolder, home_of, table_folder
@@ -154,14 +153,6 @@ def folder_at(location: str, session: EngineSession) -> TableFolder:
     return table_folder(location, session.catalog)
 
 
-def is_plain(table: Table, folder: TableFolder) -> bool:
-    """Return True if the files that a write puts into a folder count at once, since no log names the folder's files.
-
-    Hive, Spark and other programs read such folders, too.
-    """
-    return table.kind is not TableKind.TEMPORARY and not isinstance(folder, LoggedFolder)
-
-
 def new_staging(
     location: str,
     session: EngineSession,
@@ -204,20 +195,6 @@ def discard_staging(staging: str, session: EngineSession) -> None:
     unfinished.end(staging)
 
 
-def take_back(
-    placed: Placed, session: EngineSession, folder: TableFolder | None = None, *, is_seen: bool = False
-) -> None:
-    """Undo a placed write, in `folder` if its table is new; failures in remote storage are logged.
-
-    If readers see the rows already (`is_seen`), raise ExecutionError 40003.
-    """
-    folder = folder or folder_at(placed.location, session)
-    if uri.is_remote(placed.location) and not is_seen:
-        _is_done(placed.location, partial(folder.take_back, placed))
-    else:
-        folder.take_back(placed)
-
-
 def _is_done(location: str, clean: Callable[[], None]) -> bool:
     """Run a cleanup in remote storage even after a cancellation. Return False if the storage fails."""
     try:
@@ -237,7 +214,7 @@ def table_staging(table: Table, location: str, session: EngineSession) -> str:
     """
     if not session.catalog.is_read_only:
         folder = folder_at(location, session)
-        if is_plain(table, folder):
+        if not isinstance(folder, LoggedFolder):
             log_before_write(table, session.catalog)
             folder = folder_at(location, session)
         try:

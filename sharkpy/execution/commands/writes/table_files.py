@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, SharkError, UnsupportedError
-from sharkpy.catalog.model import Table
+from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.catalog.unfinished_writes import FileSyncs
@@ -23,20 +23,21 @@ from sharkpy.execution.commands.writes.staged_write import (
     QuietWrite,
     discard_staging,
     folder_at,
-    is_plain,
     reporting_dropped_table,
     table_staging,
-    take_back,
 )
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.staged_blocks import StagedBlocks
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.folders.table_folder import TableFolder, home_of
+from sharkpy.sources.folders.local_folder import LocalFolder
+from sharkpy.sources.folders.logged_folder import LoggedFolder
+from sharkpy.sources.folders.table_folder import home_of
 from sharkpy.sources.new_files import WrittenRowsCache
 from sharkpy.sources.open_files import store_for_access
 from sharkpy.sources.plain_folders import PlainFiles, PlainObjects
 from sharkpy.sources.remote_files import is_file
+from sharkpy.sources.staged_files import take_back
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
@@ -138,29 +139,29 @@ class TableFiles(QuietWrite):
 
     def place(self) -> None:
         self.session.catalog.require(self.table)
-        folder = folder_at(self.location, self.session)
-        if is_plain(self.table, folder):
-            # It has no streams: see `become_targets`.
+        folder, catalog = folder_at(self.location, self.session), self.session.catalog
+        if isinstance(folder, LoggedFolder):
+            is_counted = catalog.newest_generation(self.table) is not None
+            self.placed = self._place_counted(folder) if is_counted else folder.place(self.staging, self.overwrite)
+        elif self.table.kind is TableKind.TEMPORARY:
+            self.placed = LocalFolder(self.location).place(self.staging, self.overwrite)
+        else:
+            # The table has no streams: see `become_targets`.
             self.plain = plain_write(self.staging, self.location, self.overwrite, self.session)
             self.plain.place()
-            self.session.catalog.note_written(self.table)
-            return
-        newest = self.session.catalog.newest_generation(self.table)
-        if newest is None:
-            self.placed = folder.place(self.staging, self.overwrite)
-        else:
-            self.placed = self._place_after(folder, newest)
+            catalog.note_written(self.table)
 
-    def _place_after(self, folder: TableFolder, newest: int) -> Placed | None:
-        """Add the files as a new generation, which the catalog's commit makes visible."""
+    def _place_counted(self, folder: LoggedFolder) -> Placed | None:
+        """Add the files to a table that continuous queries write or streams follow."""
         if not self.overwrite and not folder.staged_files(self.staging):
             return None
-        feed = self.feed = TableFeed(self.table, self.session.catalog)
+        catalog = self.session.catalog
+        feed = self.feed = TableFeed(self.table, catalog)
         is_wanted = feed.is_wanted and not self.keeps_rows
-        is_rewrite = is_wanted and self.overwrite and folder.files(lambda: newest)
-        placed = folder.place_after(self.staging, newest, self.overwrite)
+        is_rewrite = is_wanted and self.overwrite and folder.files()
+        placed = folder.place_all(self.staging, self.overwrite)
         folder.sync()
-        self.session.catalog.streams.set_newest(self.table.table_id, placed.number)
+        catalog.streams.set_newest(self.table.table_id, placed.number)
         if is_rewrite:
             feed.is_rewritten = True
         elif is_wanted:
@@ -174,8 +175,7 @@ class TableFiles(QuietWrite):
         if self.feed is not None:
             self.feed.take_back()
         if self.placed is not None:
-            is_seen = self.session.catalog.newest_generation(self.table) is None
-            take_back(self.placed, self.session, is_seen=is_seen)
+            take_back(self.placed)
 
     def clean(self) -> None:
         if self.plain is not None:

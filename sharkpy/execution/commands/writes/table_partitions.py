@@ -13,7 +13,7 @@ from sharkpy.base import uri
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.json_rows import partition_format_to_text
-from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import check_local
 from sharkpy.catalog.table_store import PartitionChanges
 from sharkpy.catalog.unfinished_writes import FileSyncs
@@ -22,9 +22,7 @@ from sharkpy.execution.commands.writes.staged_write import (
     QuietWrite,
     discard_staging,
     folder_at,
-    is_plain,
     reporting_dropped_table,
-    take_back,
 )
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.commands.writes.table_files import PlainWrite, load_new_blocks, plain_write, require_overwritable
@@ -32,9 +30,11 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.adopted_folders import log_partition
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.folders.table_folder import TableFolder, sync_all
+from sharkpy.sources.folders.logged_folder import LoggedFolder
+from sharkpy.sources.folders.table_folder import sync_all
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.lenient_conversion import typed_values
+from sharkpy.sources.staged_files import take_back
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class TablePartitions(QuietWrite):
     def take_back(self) -> None:
         with ExitStack() as undone:
             for one in self.placed:
-                undone.callback(take_back, one, self.session)
+                undone.callback(take_back, one)
             if self.feed is not None:
                 undone.callback(self.feed.take_back)
             for files in self.plain:
@@ -167,30 +167,29 @@ class TablePartitions(QuietWrite):
         if known is None and not is_kept:
             catalog.log_new_partition(self.table, location)
         folder, newest = folder_at(location, self.session), None
-        if known is not None and self._is_wanted and is_plain(self.table, folder):
+        if known is not None and self._is_wanted and not isinstance(folder, LoggedFolder):
             log_partition(self.table, known, catalog)
             folder = folder_at(location, self.session)
-        if is_plain(self.table, folder):
+        if isinstance(folder, LoggedFolder):
+            newest = self._place_logged(name, known, folder, staged, is_kept=is_kept)
+        else:
             if known is not None and known.newest is not None:
                 # All files count from now on, so a generation that a killed process has left must not stay.
                 folder.remove_beyond(known.newest)
             self.plain.append(plain_write(staged, location, self.overwrite, self.session))
             self.plain[-1].place()
-        else:
-            newest = self._place_after(name, known, folder, staged, is_kept=is_kept)
         if known is None:
             changes.add(name, newest=newest)
         else:
             kept = dataclasses.replace(known, newest=newest)
             changes.alter(known, dataclasses.replace(kept, storage=None, columns=None) if self.overwrite else kept)
 
-    def _place_after(
-        self, name: str, known: HivePartition | None, folder: TableFolder, staged: str, *, is_kept: bool
+    def _place_logged(
+        self, name: str, known: HivePartition | None, folder: LoggedFolder, staged: str, *, is_kept: bool
     ) -> int:
-        """Place files as a new generation, and return its number."""
-        newest = folder.newest() if is_kept else self._newest(known, folder)
+        """Log the files, and return the number of the commit."""
         is_rewrite = self._is_wanted and self.overwrite and known is not None and self._files_of(known)
-        placed = folder.place_after(staged, newest, self.overwrite or is_kept)
+        placed = folder.place_all(staged, self.overwrite or is_kept)
         self.placed.append(placed)
         self.written.append(name if known is None else known.name)
         if self.feed is not None and self._is_wanted:
@@ -215,14 +214,3 @@ class TablePartitions(QuietWrite):
         else:
             form = "" if self.overwrite else partition_format_to_text(known.storage, known.columns)
             feed.add_files(files, known.name, form)
-
-    def _newest(self, known: HivePartition | None, folder: TableFolder) -> int:
-        """Return the newest generation of a partition's folder.
-
-        An external table's partition may have been registered before, and keeps its data.
-        """
-        if known is None and self.table.kind is not TableKind.EXTERNAL:
-            return 0
-        if known is None or known.newest is None:
-            return folder.newest()
-        return known.newest

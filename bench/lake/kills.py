@@ -3,7 +3,7 @@
 Each statement adds rows; every seventh one overwrites the table. Another process reads it all the while, and after each
 kill: it has to see the rows of all statements since the last overwrite, in whole and without a gap. It has to see the
 rows of every statement that was reported as ended. What is in the bucket in the end, after the sweep of a last start,
-is manifests and the files that they name.
+is what the log of files names.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class _Seen:
 def measure(runs: int, scale: float = 1.0) -> list[Figure]:  # noqa: ARG001  as of all
     kills = max(int(KILLS * scale), 2)
     with s3_bucket() as bucket:
-        return killed(bucket.address, f"s3a://{BUCKET}/t", bucket.settings, kills)
+        return killed(bucket.address, f"s3a://{BUCKET}/warehouse", bucket.settings, kills)
 
 
-def killed(address: str, location: str, settings: Mapping[str, str], kills: int, seed: int = 1) -> list[Figure]:
-    """Figures of so many kills of writers of a table at a location of the server at `address`."""
+def killed(address: str, warehouse: str, settings: Mapping[str, str], kills: int, seed: int = 1) -> list[Figure]:
+    """Figures of so many kills of writers of a table in a warehouse at a URI of the server at `address`."""
     chosen, seen = random.Random(seed), _Seen()
     # The next write deletes the files that an overwrite has replaced.
-    settings = {**settings, "shark.table.retention": "0"}
-    with tempfile.TemporaryDirectory(dir=CACHE) as warehouse:
+    with tempfile.TemporaryDirectory(dir=CACHE) as home:
+        settings = {**settings, "shark.table.retention": "0", "shark.catalog.dir": home}
         with _session(warehouse, settings) as context:
-            context.sql(f"CREATE TABLE t (statement BIGINT, n BIGINT) STORED AS PARQUET LOCATION '{location}'").close()
+            context.sql("CREATE TABLE t (statement BIGINT, n BIGINT) STORED AS PARQUET").close()
             context.sql(_statement(0)).close()
         for _ in range(kills):
             with _session(warehouse, settings) as context:
@@ -67,8 +67,8 @@ def killed(address: str, location: str, settings: Mapping[str, str], kills: int,
         with _session(warehouse, settings) as context:
             wait_for_the_sweep(context)
             _read(context, seen)
-            left = [*unnamed(address, location), *unfinished_uploads(address, location)]
-            there = len(objects(address, location))
+            left = [*unnamed(context, address), *unfinished_uploads(address, warehouse)]
+            there = len(objects(address, warehouse))
     return [
         Figure(
             f"reads that saw a part, beside and after {kills} kills",

@@ -110,7 +110,7 @@ class SharedState:
         if catalog.has_earlier_versions():
             from sharkpy.execution.tables.hidden_files import RetentionSweep
 
-            self._sweeps.append(RetentionSweep(catalog))
+            self._sweeps.append(RetentionSweep(catalog, self.conf))
         if catalog.unfinished.has_others:
             from sharkpy.execution.commands.writes.leftover_files import remove_local_leftovers
 

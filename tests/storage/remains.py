@@ -31,6 +31,17 @@ def unnamed(context: sharkpy.SharkContext, address: str) -> set[str]:
     return found ^ set().union(*map(context.catalog.log.named, locations))
 
 
+def unfinished_uploads(address: str, place: str) -> list[str]:
+    """Names of the uploads in parts below a location that were begun and not ended."""
+    bucket, _, prefix = place.partition("://")[2].partition("/")
+    client = s3_client(address)
+    try:
+        found = client.list_multipart_uploads(Bucket=bucket, Prefix=f"{prefix}/")
+        return [one["Key"] for one in found.get("Uploads", [])]
+    finally:
+        client.close()
+
+
 def wait_for_the_sweep(context: sharkpy.SharkContext) -> None:
     """Wait until what killed processes have noted is removed."""
     until(lambda: not context.catalog.unfinished.open_folders(), _SWEEP_SECONDS)

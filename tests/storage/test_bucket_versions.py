@@ -18,6 +18,7 @@ from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.remains import objects, unnamed, wait_for_the_sweep
 from tests.storage.s3_servers import S3Server
 from tests.storage.warehouses import open_warehouse
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +100,15 @@ def test_no_retention(folder: str, moto: S3Server, tmp_path: Path) -> None:
         assert numbers(session) == [3]
         run(session, "DROP TABLE t")
         assert objects(moto.address, location) == set()
+
+
+def test_the_start_deletes_expired_versions(folder: str, moto: S3Server, tmp_path: Path) -> None:
+    with open_warehouse(folder, moto.address, tmp_path) as session:
+        make(session)
+        assert len(objects(moto.address, f"{folder}/t")) == 3
+    with open_warehouse(folder, moto.address, tmp_path, **{"shark.table.retention": "0"}) as session:
+        until(lambda: len(objects(moto.address, f"{folder}/t")) == 1)
+        assert numbers(session) == [3]
 
 
 def test_partitions_move_without_copies(session: sharkpy.SharkContext, proxy: FaultProxy) -> None:

@@ -316,7 +316,7 @@ def create_with_files(
 
 
 def clone_table(table: Table, source: Table, session: EngineSession, *, replace: bool) -> None:
-    """Create a table with the rows of another one, perhaps at an earlier version, whose files get second names."""
+    """Create a table with the files of another one, perhaps at an earlier version, or with copies of them."""
     session.catalog.require_history(source, "CLONE")
     with session.catalog.readers.reading(source.location or ""):
         partitions = {one.name: one for one in session.catalog.partitions(source)}

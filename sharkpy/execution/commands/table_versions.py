@@ -1,7 +1,7 @@
 """Earlier versions of managed tables: DESCRIBE HISTORY, RESTORE, CLONE, VACUUM and UNDROP.
 
-The files of a version get second names (hard links), so a restored table or a clone copies no rows, and each table owns
-its files.
+The log of files names the files of a version again, so a restored table or a clone copies no rows. The last table that
+needs a file deletes it.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _is_changed(now: HivePartition | None, then: HivePartition) -> bool:
 
 
 def link_files(source: Table, staging: str, session: EngineSession) -> None:
-    """Give the files of a table, perhaps at an earlier version, second names in a staging folder."""
+    """Stage the files of a table, perhaps at an earlier version, once more."""
     newest = None if source.as_of is None else session.catalog.newest_generation(source)
     logged_folder(source.location or "", session.catalog).second_names(newest, staging)
 
@@ -114,7 +114,7 @@ def link_files(source: Table, staging: str, session: EngineSession) -> None:
 def link_partitions(
     source: Table, partitions: Mapping[str, HivePartition], staging: str, session: EngineSession
 ) -> None:
-    """Give the files of Hive partitions second names in subfolders of a staging folder."""
+    """Stage the files of Hive partitions once more, each under its name in a staging folder."""
     home = folder_at(source.location or "", session)
     for name, one in partitions.items():
         linked = home.staged_subfolder(staging, name)

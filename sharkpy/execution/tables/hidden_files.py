@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
-from sharkpy.base.errors import SharkError
+from sharkpy.base.cancellation import Cancellation, check_cancelled
+from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.sources.folders.local_folder import LocalFolder
 from sharkpy.sources.folders.logged_folder import LoggedFolder
-from sharkpy.sources.folders.table_folder import logged_folder, table_folder
+from sharkpy.sources.folders.table_folder import access_of_owner, logged_folder, table_folder
 
 if TYPE_CHECKING:
+    from sharkpy.base.settings import Conf
     from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.folder_readers import FolderReaders
     from sharkpy.catalog.model import Table
+    from sharkpy.sources.folders.table_folder import Access
 
 
 _log = logging.getLogger(__name__)
@@ -49,8 +52,9 @@ class HiddenFiles:
        are deleted.
     """
 
-    def __init__(self, readers: FolderReaders, catalog: Catalog | None = None) -> None:
-        """`catalog`: see `table_folder`."""
+    def __init__(self, readers: FolderReaders, catalog: Catalog | None = None, access: Access | None = None) -> None:
+        """`catalog`, `access`: see `table_folder`."""
+        self._access = access
         self._readers = readers
         self._catalog = catalog
         self._waiting: dict[str, list[_Hidden]] = {}
@@ -137,15 +141,15 @@ class HiddenFiles:
         if is_partition and self._catalog is not None and self._catalog.forget_dropped_partition(table, folder):
             home.remove_empty()
             above = uri.parent(folder)
-            while above != table.location and table_folder(above, self._catalog).remove_if_empty():
+            while above != table.location and table_folder(above, self._catalog, self._access).remove_if_empty():
                 above = uri.parent(above)
 
     def _folder(self, location: str) -> LoggedFolder | LocalFolder:
-        """Return a logged folder, or that of a temporary table."""
+        """Return a logged folder, or the folder of a temporary table."""
         path = local_path(location) if not uri.is_remote(location) else location
         if self._catalog is None or self._catalog.log.find(path) is None:
             return LocalFolder(path)
-        return logged_folder(location, self._catalog)
+        return logged_folder(location, self._catalog, self._access)
 
     def _passed_over(self, folder: str, error: SharkError) -> None:
         """Log the error and leave a remote folder's hidden files to a later write, as the statement is done."""
@@ -163,28 +167,30 @@ class RetentionSweep:
     over.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, conf: Conf) -> None:
         self._catalog = catalog
-        self._hidden = HiddenFiles(catalog.readers, catalog)
-        self._is_stopped = threading.Event()
+        self._hidden = HiddenFiles(catalog.readers, catalog, access_of_owner(conf))
+        self._end = Cancellation()
         self._thread = threading.Thread(target=self._run, name="sharkpy-retention", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the table at hand, and wait for that."""
-        self._is_stopped.set()
+        """Cancel the sweep and wait for its thread."""
+        self._end.cancel()
         self._thread.join()
 
     def _run(self) -> None:
         try:
-            for table_id in self._catalog.log.tables_to_sweep():
-                if self._is_stopped.is_set():
-                    return
-                if (table := self._catalog.current_table(table_id)) is not None:
-                    self._hidden.sweep(table)
-            self._catalog.collect_garbage(is_local=True)
-            self._catalog.history.forget_commits(int((time.time() - _COMMIT_SECONDS) * 1000))
+            with self._end.active():
+                for table_id in self._catalog.log.tables_to_sweep():
+                    check_cancelled()
+                    if (table := self._catalog.current_table(table_id)) is not None:
+                        self._hidden.sweep(table)
+                self._catalog.collect_garbage(is_local=True)
+                self._catalog.history.forget_commits(int((time.time() - _COMMIT_SECONDS) * 1000))
+        except CancelledError:
+            pass
         except (OSError, SharkError) as error:
             _log.warning("versions whose retention is over could not be deleted: %s", error)

@@ -29,6 +29,7 @@ from sharkpy.sources.open_files import store_for_access
 from sharkpy.sources.storage.store import Store
 
 if TYPE_CHECKING:
+    from sharkpy.base.settings import Conf
     from sharkpy.catalog.readable_catalog import ReadableCatalog
 
 _THREADS = 8
@@ -123,9 +124,16 @@ def home_of(staging: str) -> str:
     return uri.parent(above) if uri.name_of(above) == FILES else above
 
 
-def logged_folder(location: str, catalog: ReadableCatalog) -> LoggedFolder:
-    """Folder at a location, of which the caller knows that a log names its files."""
-    folder = table_folder(location, catalog)
+def access_of_owner(conf: Conf) -> Access:
+    """Function that finds accesses with the settings of the engine's owner, which stay registered as long as it."""
+    from sharkpy.sources.storage.access import OwnerAccesses
+
+    return OwnerAccesses(conf).id_of
+
+
+def logged_folder(location: str, catalog: ReadableCatalog, access: Access | None = None) -> LoggedFolder:
+    """Folder at a location, of which the caller knows that a log names its files. `access`: see `table_folder`."""
+    folder = table_folder(location, catalog, access)
     if not isinstance(folder, LoggedFolder):
         raise InternalError(f'no log names the files in "{uri.redacted(location)}"')
     return folder

@@ -238,3 +238,17 @@ def _value(source: SettingSource, option: Option, level: int) -> Secret | None:
     setting = find_setting(option.names[-1])
     value = text if setting is None else setting.parse(text)
     return Secret(str(value).lower() if isinstance(value, bool) else str(value))
+
+
+class OwnerAccesses:
+    """Accesses with the settings of the engine's owner, for its own threads. They stay registered as long as this."""
+
+    def __init__(self, conf: Conf) -> None:
+        self._conf = conf
+        self._held: list[StorageAccess] = []
+
+    def id_of(self, location: str) -> str:
+        access = access_to(location, self._conf, self._conf)
+        self._held.append(access)
+        ACCESSES.note((access,))
+        return access.id

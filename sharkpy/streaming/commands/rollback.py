@@ -64,7 +64,7 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
 
 
 def _rows_of(table: Table, to: RetainedEpoch, session: StreamSession) -> StagedWrite:
-    """Return the write that replaces a table's files by second names of an epoch's files."""
+    """Return the write that replaces a table's files by the files of an epoch."""
     if table.is_partitioned:
         return PartitionRollback.begin(table, to, session)
     write = TableFiles.begin(table, True, session)
@@ -80,8 +80,7 @@ def _rows_of(table: Table, to: RetainedEpoch, session: StreamSession) -> StagedW
 class PartitionRollback(QuietWrite):
     """Write that restores the Hive partitions of a continuous table to an epoch.
 
-    1. A partition that was written since the epoch gets a new generation, which hides the others. It consists of second
-       names of the files that the partition had in the epoch.
+    1. A partition that was written since the epoch gets the files that it had in the epoch.
     2. A partition that is newer than the epoch is dropped. Unchanged partitions cost nothing.
     3. All changes take effect with the commit of the catalog.
     """
@@ -91,7 +90,7 @@ class PartitionRollback(QuietWrite):
     staging: str
     session: EngineSession
     staged: dict[int, int] = field(default_factory=dict)
-    """Last generation in the epoch, by id, of each Hive partition whose files have second names in `staging`."""
+    """Last generation in the epoch, by id, of each Hive partition whose files are in `staging` once more."""
     placed: dict[str, Placed] = field(default_factory=dict)
     """New generation of each Hive partition, by name."""
     feed: TableFeed | None = None
@@ -142,7 +141,7 @@ class PartitionRollback(QuietWrite):
         discard_staging(self.staging, self.session)
 
     def _stage(self, changed: Iterable[HivePartition], undone: dict[int, int | None]) -> list[str]:
-        """Give the files of the epoch second names, if they have none yet. Return the folders of the second names."""
+        """Stage the files of the epoch once more, unless they are staged. Return the staging folders."""
         folders, home = [], folder_at(self.table.location or "", self.session)
         for one in changed:
             newest = undone[one.partition_id]

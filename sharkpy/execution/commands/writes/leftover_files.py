@@ -18,13 +18,13 @@ from sharkpy.catalog.unfinished_writes import Note
 from sharkpy.sources.copied_files import is_folder_write, settle_write
 from sharkpy.sources.folders.manifests import FILES, home_of_staging
 from sharkpy.sources.folders.remote_folder import RemoteFolder
-from sharkpy.sources.folders.table_folder import home_of, table_folder
+from sharkpy.sources.folders.table_folder import access_of_owner, home_of, table_folder
 from sharkpy.sources.lake.lake_table import is_lake_staging, remove_staged
 from sharkpy.sources.open_files import store_for_access
 from sharkpy.sources.staged_files import discard_staging
 
 if TYPE_CHECKING:
-    from sharkpy.sources.storage.access import StorageAccess
+    pass
 
 _log = logging.getLogger(__name__)
 
@@ -103,10 +103,8 @@ class RemoteLeftovers:
 
     def __init__(self, catalog: Catalog, conf: Conf, processes: Sequence[Sequence[Note]]) -> None:
         self._catalog = catalog
-        self._conf = conf
+        self._access_id = access_of_owner(conf)
         self._processes = processes
-        self._accesses: list[StorageAccess] = []
-        """References that keep the accesses registered."""
         self._end = Cancellation()
         self._thread = threading.Thread(target=self._run, name="sharkpy-remains", daemon=True)
 
@@ -166,14 +164,6 @@ class RemoteLeftovers:
     def _folder(self, location: str) -> RemoteFolder:
         access_id = self._access_id(location)
         return RemoteFolder(location, store_for_access(location, access_id), access_id)
-
-    def _access_id(self, location: str) -> str:
-        from sharkpy.sources.storage.access import ACCESSES, access_to
-
-        access = access_to(location, self._conf, self._conf)
-        self._accesses.append(access)
-        ACCESSES.note((access,))
-        return access.id
 
 
 class _NamedFiles:

@@ -56,6 +56,7 @@ from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.local_folder import LocalFolder
 from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.table_folder import home_of
 from sharkpy.sources.named_files import files_at
@@ -292,11 +293,12 @@ def create_with_files(
             publish([TablePartitions(table, staging, names, True, session), *also], session.catalog)
             return
         target = folder_at(location, session)
-        if not isinstance(target, LoggedFolder):
+        if table.kind is not TableKind.TEMPORARY and not isinstance(target, LoggedFolder):
             publish([TableFiles(table, location, staging, True, session)], session.catalog)
             return
-        target.sync_staged(staging)
-        if (placed := target.place(staging, overwrite=True)) is not None:
+        counted = target if isinstance(target, LoggedFolder) else LocalFolder(location)
+        counted.sync_staged(staging)
+        if (placed := counted.place(staging, overwrite=True)) is not None:
             published.append(placed)
 
     try:

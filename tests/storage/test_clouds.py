@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.orc as orc
@@ -18,13 +17,11 @@ import sharkpy
 from sharkpy.base.errors import SourceError, StorageRefusedError
 from sharkpy.base.settings import Conf
 from sharkpy.cli.storage_doctor import storage_checks
-from sharkpy.sources.folders.remote_folder import RemoteFolder
 from tests.rows import rows
 from tests.storage.azurite import ACCOUNT, AzuriteServer, container_signature
 from tests.storage.fault_proxy import FaultProxy, Rule, fault_proxy
 from tests.storage.gcs_server import GcsServer
 from tests.storage.places import BUCKET, Place, azure_options, azure_place, gcs_options, gcs_place
-from tests.storage.test_remote_folder import add, stage, texts
 from tests.storage.token_server import TokenServer
 
 ROWS = 10_000
@@ -196,24 +193,6 @@ def test_tables_with_partitions(session: sharkpy.SharkContext, cloud: Cloud, pla
     assert not any("p%3D1" in one.path or "p=1" in one.path for one in cloud.proxy.seen)
     place.store.put(place.path("p=2/x"), b"20\n")
     assert rows(session, f"SELECT k FROM {name} WHERE p = 2") == [(20,)]
-
-
-def test_a_folder_that_is_written(cloud: Cloud, place: Place) -> None:
-    """By files that count with one conditional put."""
-    folder = RemoteFolder(place.folder, place.store, uuid4().hex)
-    assert [add(folder, text).number for text in "ab"] == [1, 2]
-    cloud.proxy.rules.append(Rule("PUT", "generations", status=403))
-    staging = stage(folder, "c")
-    with pytest.raises(StorageRefusedError):
-        folder.place(staging, False)
-    cloud.proxy.rules.clear()
-    folder.discard_staging(staging)
-    assert texts(folder, folder.files()) == ["a", "b"]
-    add(folder, "d", overwrite=True)
-    assert texts(folder, folder.files()) == ["d"]
-    cloud.proxy.rules.append(Rule("PUT", "generations", times=1, no_answer=True))
-    add(folder, "e")
-    assert texts(folder, folder.files()) == ["d", "e"]
 
 
 def test_a_table_that_is_written(session: sharkpy.SharkContext, place: Place) -> None:

@@ -12,11 +12,8 @@ pytest.importorskip("hdfs_native", reason="the extra lake-hdfs is not installed"
 from hdfs_native import Client
 
 import sharkpy
-from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.staged_writes import STAGED
-from sharkpy.sources.folders.table_folder import TableFolder
-from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.storage.store import UPLOAD
 from tests.hadoop import HadoopCluster
 from tests.rows import rows
@@ -24,15 +21,12 @@ from tests.sources import test_table_folder as contract
 from tests.storage.places import Place, hdfs_place
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-CONTRACT: tuple[Callable[[TableFolder], None], ...] = (
+CONTRACT: tuple[Callable[[contract.Listed], None], ...] = (
     contract.test_a_folder_that_is_not_there,
-    contract.test_writes_add_and_overwrite,
-    contract.test_a_write_is_undone_and_no_other,
+    contract.test_bases_hide_what_is_older,
     contract.test_the_catalog_tells_what_counts,
     contract.test_folds_take_the_place_of_generations,
-    contract.test_what_counted_then_is_staged_again,
     contract.test_staged_files_are_not_seen,
-    contract.test_what_a_killed_create_table_has_left_goes,
 )
 
 
@@ -60,22 +54,12 @@ def tree(client: Client, location: str) -> list[str]:
 
 
 @pytest.mark.parametrize("check", CONTRACT)
-def test_folders(check: Callable[[TableFolder], None], folder: RemoteFolder) -> None:
+def test_folders(check: Callable[[contract.Listed], None], folder: RemoteFolder) -> None:
     check(folder)
 
 
-def test_of_writers_at_once_each_gets_a_number(folder: RemoteFolder) -> None:
-    def write(number: int) -> Placed:
-        placed = contract.add(folder, f"{number:03d}")
-        folder.discard_staging(f"{folder.location}/_files/{placed.mark}")
-        return placed
-
-    assert sorted(one.number for one in parallel_map(write, range(16))) == list(range(1, 17))
-    assert sorted(contract.texts(folder, folder.files())) == [f"{number:03d}" for number in range(16)]
-
-
 def test_what_a_killed_writer_has_left_goes(hdfs: HadoopCluster, folder: RemoteFolder) -> None:
-    contract.add(folder, "a")
+    contract.add(folder, "delta_0000001", "a")
     staging = folder.make_staging(folder.new_staging())
     folder.store.put(f"{staging}/day=1/part-0", b"x")
     folder.store.put(f"{staging}/day=1/{UPLOAD}1", b"half of")

@@ -111,6 +111,23 @@ def test_the_start_deletes_expired_versions(folder: str, moto: S3Server, tmp_pat
         assert numbers(session) == [3]
 
 
+@pytest.mark.parametrize("parts", ["", "PARTITIONED BY (p STRING)"])
+def test_a_table_becomes_external(session: sharkpy.SharkContext, folder: str, moto: S3Server, parts: str) -> None:
+    into = "PARTITION (p = 'x') " if parts else ""
+    run(
+        session, f"CREATE TABLE t (a INT) {parts}", f"INSERT INTO t {into}VALUES (1)", f"INSERT INTO t {into}VALUES (2)"
+    )
+    run(session, "CREATE TABLE u CLONE t", "ALTER TABLE t SET TBLPROPERTIES ('EXTERNAL' = 'TRUE')")
+    run(session, f"INSERT INTO t {into}VALUES (3)")
+    assert (numbers(session), numbers(session, "u")) == ([1, 2, 3], [1, 2])
+    home = f"{folder}/t/p=x" if parts else f"{folder}/t"
+    plain = [one for one in objects(moto.address, home) if "/_files/" not in one]
+    assert len(plain) == 3
+    run(session, "DROP TABLE t")
+    assert numbers(session, "u") == [1, 2]
+    assert set(plain) <= objects(moto.address, home)
+
+
 def test_partitions_move_without_copies(session: sharkpy.SharkContext, proxy: FaultProxy) -> None:
     for name in ("t", "u"):
         run(session, f"CREATE TABLE {name} (a INT) PARTITIONED BY (p STRING)")

@@ -38,7 +38,6 @@ STAGED = "sharkpy.execution.queries.write_query:run_to_sink"
 SYNCED = "sharkpy.sources.staged_files:sync_staged"
 PLACED = "sharkpy.sources.folders.logged_folder:LoggedFolder.place"
 PLACED_PART = "sharkpy.sources.folders.logged_folder:LoggedFolder.place_all"
-PUBLISHED = "sharkpy.sources.folders.logged_folder:LoggedFolder.publish"
 COMMITTED = "sharkpy.execution.tables.hidden_files:HiddenFiles.note"
 OVERWRITE = "INSERT OVERWRITE TABLE {} SELECT id, -1 FROM base"
 PARTS = "INSERT OVERWRITE TABLE {} SELECT id, -1, id % 6 FROM base"
@@ -57,7 +56,7 @@ CASES = {
     "merge, synced": (SYNCED, 1, MERGE.format("plain"), False),
     "merge in parts": (PLACED_PART, 2, MERGE.format("cached_parts"), False),
     "create, staged": (STAGED, 1, CTAS, False),
-    "create, placed": (PUBLISHED, 1, CTAS, False),
+    "create, placed": (PLACED, 1, CTAS, False),
     "create in parts": (PLACED_PART, 2, CTAS_PARTS, False),
     "directory": (STAGED, 1, DIRECTORY, False),
 }

@@ -35,7 +35,7 @@ def new_mark() -> str:
 
 def marked_name(name: str, mark: str) -> str:
     """Name of a computed file with the mark of its write; other names stay."""
-    return f"part-{mark}-{name.removeprefix('part-')}" if name.startswith("part-") else name
+    return name.replace("part-", f"part-{mark}-", 1) if name.startswith(("part-", "bucket-")) else name
 
 
 def name_of_copy(name: str, number: int) -> str:
@@ -96,7 +96,7 @@ class PlainFiles:
         target = self._target()
         aside = staged_files.staging_path(str(Path(target).parent))
         Path(self.staging).rename(aside)
-        for path in list(Path(aside).rglob("part-*")):
+        for path in list(Path(aside).rglob("*part-*")):
             path.rename(path.with_name(marked_name(path.name, self.mark)))
         try:
             shutil.copymode(target, aside)

@@ -10,7 +10,6 @@ import shutil
 import socket
 import uuid
 from collections.abc import Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,8 +23,8 @@ from sharkpy.sources.layout import (
     names_in,
     newest_generation,
 )
+from sharkpy.sources.storage.local_store import LOCAL, sync_path
 
-_SYNC_THREADS = 8
 _DISCARD_TRIES = 3
 """Most tries to delete a folder. A try fails if a task creates a file in it meanwhile."""
 
@@ -109,23 +108,12 @@ def take_back(placed: Placed) -> None:
 
 def sync_staged(staging_dir: str) -> None:
     """Sync the staged files to disk, several at a time, before they are put in place."""
-    _sync_many([file.path for file in files_below(staging_dir)])
+    LOCAL.sync(file.path for file in files_below(staging_dir))
 
 
 def sync_folders(paths: Iterable[str]) -> None:
     """Sync folders to disk."""
-    _sync_many(list(dict.fromkeys(paths)))
-
-
-def _sync_many(paths: Sequence[str]) -> None:
-    try:
-        if len(paths) == 1:
-            _sync_one(paths[0])
-            return
-        with ThreadPoolExecutor(_SYNC_THREADS) as pool:
-            list(pool.map(_sync_one, paths))
-    except OSError as error:
-        raise io_error(error, paths[0]) from None
+    LOCAL.sync(paths)
 
 
 def remove_empty(path: str) -> None:
@@ -210,20 +198,12 @@ def _rename_to_next(staging_dir: str, path: str, kind: str) -> str:
 def _sync_rename(staging_dir: str, target: str) -> None:
     """Sync the rename to disk, or undo it, so that a failed statement changes nothing."""
     try:
-        _sync_one(str(Path(target).parent))
+        sync_path(str(Path(target).parent))
     except OSError:
         with suppress(OSError):
             Path(target).rename(staging_dir)
         shutil.rmtree(target, ignore_errors=True)
         raise
-
-
-def _sync_one(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def is_abandoned(name: str) -> bool:

@@ -161,9 +161,8 @@ def removal_of_data(location: str, access_id: str, kept: Collection[str] = froze
     """Prepare the removal of the rows in a folder; the function that is returned removes them.
 
     It removes the files of the writes that have put files there so far, but no files of later writes, and none of
-    `kept`. It also removes
-    files outside of the folder that the folder's current generations name, as a Hive partition may have them. It
-    returns which of the files outside are gone.
+    `kept`. It also removes files outside of the folder that the folder's current generations name, as a Hive partition
+    may have them. It returns which of the files outside are gone.
     """
     store, home = store_for_access(location, access_id), uri.join(location, FILES)
     writes = frozenset(map(uri.name_of, store.children(home)[1]))

@@ -121,14 +121,12 @@ class LocalStore:
 
     def sync(self, paths: Iterable[str]) -> None:
         found = list(dict.fromkeys(paths))
-        if not found:
+        if len(found) < 2:
+            for path in found:
+                _synced(path)
             return
-        with _failures(found[0]):
-            if len(found) == 1:
-                _sync(found[0])
-                return
-            with ThreadPoolExecutor(_SYNC_THREADS, thread_name_prefix="sharkpy-sync") as pool:
-                list(pool.map(_sync, found))
+        with ThreadPoolExecutor(_SYNC_THREADS, thread_name_prefix="sharkpy-sync") as pool:
+            list(pool.map(_synced, found))
 
     def _files(
         self, folder: str, after: str = "", until: str = "", *, are_uploads: bool = False
@@ -242,7 +240,13 @@ def _take_name(path: str, upload: str) -> None:
         os.replace(upload, path)  # noqa: PTH105  a Path takes longer than the call
 
 
-def _sync(path: str) -> None:
+def _synced(path: str) -> None:
+    with _failures(path):
+        sync_path(path)
+
+
+def sync_path(path: str) -> None:
+    """Sync a file or folder to disk. OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

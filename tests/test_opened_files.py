@@ -115,7 +115,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/rows/json_rows.py": {"read_json": NONE},
     "sources/sequence_file.py": {"read_text": NONE, "write_text": NONE},
     "sources/storage/local_store.py": {"hardlink_to": FOUND, "open": FOUND},
-    "sources/staged_files.py": {"hardlink_to": MADE, "open": MADE},
+    "sources/staged_files.py": {"hardlink_to": MADE},
     "sources/storage/access.py": {"open": OWNER},
     "sources/storage/aws_profile.py": {"read_text": OWNER},
     "sources/storage/setting_sources.py": {"read_bytes": OWNER},

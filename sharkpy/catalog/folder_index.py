@@ -33,8 +33,13 @@ FOLDER_INDEXES = tuple(
 )
 _OTHER_NAMES = ("", ".", "..")
 """Names at the end of a location that are not the name of its folder."""
-_SETTLED_SECONDS = 2.0
-"""Age from which the time of a folder's last change tells all changes. Some file systems count seconds."""
+
+
+def _settled_ns(changed: int) -> int:
+    """Return the age from which the time of a folder's last change tells all changes: some file systems count
+    seconds, others ticks of the kernel.
+    """
+    return 2_000_000_000 if changed % 1_000_000_000 == 0 else 50_000_000
 
 
 class FolderIndex:
@@ -91,7 +96,7 @@ class FolderIndex:
                 links = tuple(entry.name for entry in scan if entry.is_symlink())
         except OSError:
             return ()
-        if time.time_ns() - changed > _SETTLED_SECONDS * 1e9:
+        if time.time_ns() - changed > _settled_ns(changed):
             self._links[folder] = (changed, links)
         return links
 

@@ -246,8 +246,9 @@ class ReadableCatalog:
         return dataclasses.replace(table.from_files(f"@{point}"), as_of=point)
 
     def changes(self, table: Table, first: int, last: int) -> list[Change]:
-        """Return the commits of a table, the newest first. Raise UnsupportedError for a table without a history."""
+        """Return the commits of a table, the newest first. Raise SharkError if they are not known, or not any more."""
         self.require_history(table, "a listing")
+        self.history.require_all_since(table.base_id, table.qualified_name, first)
         return self.history.changes(table.base_id, first, last)
 
     def has_history(self, table: Table) -> bool:

@@ -168,6 +168,13 @@ class TableHistory:
         )
         return [Change(*row) for row in self._file.rows(sql, table_id, first, last)]
 
+    def require_all_since(self, table_id: str, name: str, first: int) -> None:
+        """Raise BindError 22023, with the table's `name`, if changes since the commit `first` may be forgotten."""
+        oldest, _ = self.versions(table_id) or (0, 0)
+        if first < oldest:
+            hint = f"its oldest version is {oldest}; shark.table.retention says how long versions are available"
+            raise BindError(f"changes of {name} since version {first} may be forgotten", hint=hint, sqlstate="22023")
+
     def files_added(self, table_id: str, version: int) -> int:
         """Return the number of files that a commit has added to a table."""
         row = self._file.row("SELECT files_added FROM change_ WHERE table_id = ? AND commit_id = ?", table_id, version)

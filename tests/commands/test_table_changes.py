@@ -114,6 +114,9 @@ def test_changes_that_are_not_known(context: sharkpy.SharkContext) -> None:
     with pytest.raises(BindError, match=rf"version {found[1]} of default\.t is not available") as caught:
         changes(context, found[2])
     assert caught.value.sqlstate == "22023"
+    with pytest.raises(BindError, match=rf"changes of default\.t since version {found[1]} may be forgotten") as caught:
+        changes(context, found[1])
+    assert caught.value.sqlstate == "22023"
     context.sql("ALTER TABLE t ADD COLUMNS (e INT)")
     with pytest.raises(BindError, match=r'default\.t had no such column "e" at version') as caught:
         rows(context, f"SELECT * FROM table_changes('t', {found[3]})")
@@ -149,7 +152,7 @@ def test_hive_partitions_that_move(context: sharkpy.SharkContext) -> None:
     moved = [(3, 3, "delete"), (3, 4, "insert"), (2, 2, "delete"), (5, 2, "delete"), (1, 1, "delete")]
     assert changes(context, 1) == [*added, *moved]
     assert changes(context, before + 1) == moved
-    assert rows(context, "SELECT a, d, _change_type FROM table_changes('u', 1) ORDER BY a") == [
+    assert rows(context, "SELECT a, d, _change_type FROM table_changes('u', 2) ORDER BY a") == [
         (2, 2, "insert"),
         (5, 2, "insert"),
     ]

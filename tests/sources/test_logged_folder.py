@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -170,6 +171,21 @@ def test_folds_take_the_place_of_commits(folder: LoggedFolder) -> None:
     assert on_disk(folder) == ["a", "bc"]
     assert add(folder, "d").number > numbers[2]
     assert texts(folder, folder.files()) == ["a", "bc", "d"]
+
+
+def test_a_fold_that_fails_leaves_nothing(folder: LoggedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(folder, "a"), add(folder, "b")
+    known = folder.visible()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(folder.log), "fold", Mock(side_effect=OSError))
+        # As those of Hive partitions are, the files are staged for another folder.
+        staging = staged(folder, "ab", known[0][0].name)
+        if isinstance(folder, LoggedFiles):
+            staging = str(Path(staging).rename(Path(folder.path).with_name("elsewhere")))
+        with pytest.raises(OSError):
+            folder.place_fold(staging, known, None)
+    folder.discard_staging(staging)
+    assert texts(folder, folder.files()) == on_disk(folder) == ["a", "b"]
 
 
 def test_files_of_folds_are_known_by_their_paths(folder: LoggedFolder) -> None:

@@ -154,8 +154,12 @@ class LoggedFolder(ABC):
         if now != [(one, list(files)) for one, files in folded]:
             return None
         placed, files = self._put(staging)
-        self.sync()
-        self.log.fold(self.folder_id, first, last, files)
+        try:
+            self.sync()
+            self.log.fold(self.folder_id, first, last, files)
+        except BaseException:
+            staged_files.take_back(placed)
+            raise
         return placed.named(_generation(first, last).name)
 
     def second_names(self, newest: int | None, staging: str) -> None:

@@ -29,7 +29,7 @@ def measure(runs: int, scale: float = 1.0) -> list[Figure]:  # noqa: ARG001 - th
         median_ms(context, _INSERT, most - 100 - _RUNS)
         last = median_ms(context, _INSERT, _RUNS)
         after = measured()
-    figures = [grown(f"INSERT of one row, after {most:,} instead of 100", first, last)]
+    figures = [grown(f"INSERT of one row, after {most:,} instead of 100", first, last, is_key=True)]
     return figures + [
         grown(f"{what}, after {most:,} INSERTs instead of 100", before[what], after[what]) for what in _READS
     ]

@@ -35,8 +35,8 @@ def median_ms(context: sharkpy.SharkContext, statement: str, number: int) -> flo
     return 1000 * statistics.median(times)
 
 
-def grown(what: str, before: float, after: float) -> Figure:
+def grown(what: str, before: float, after: float, *, is_key: bool = False) -> Figure:
     """Return the figure of a statement whose medians are these, in ms."""
     ratio = after / before
     value = f"{ratio:.2f}x ({after:.3g} ms, {before:.3g} ms before)"
-    return Figure(what, value, f"at most {MOST:.1f}x", ratio <= MOST)
+    return Figure(what, value, f"at most {MOST:.1f}x", ratio <= MOST, is_key=is_key)

@@ -36,8 +36,8 @@ _OTHER_NAMES = ("", ".", "..")
 
 
 def _settled_ns(changed: int) -> int:
-    """Return the age from which the time of a folder's last change tells all changes: some file systems count
-    seconds, others ticks of the kernel.
+    """Return the age, in ns, from which the time of a folder's last change tells all changes: some file systems count
+    seconds, most count ticks of the kernel.
     """
     return 2_000_000_000 if changed % 1_000_000_000 == 0 else 50_000_000
 

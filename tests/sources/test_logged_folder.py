@@ -178,7 +178,7 @@ def test_a_fold_that_fails_leaves_nothing(folder: LoggedFolder, monkeypatch: pyt
     known = folder.visible()
     with monkeypatch.context() as patch:
         patch.setattr(type(folder.log), "fold", Mock(side_effect=OSError))
-        # As those of Hive partitions are, the files are staged for another folder.
+        # The files of Hive partitions are staged for another folder, too.
         staging = staged(folder, "ab", known[0][0].name)
         if isinstance(folder, LoggedFiles):
             staging = str(Path(staging).rename(Path(folder.path).with_name("elsewhere")))

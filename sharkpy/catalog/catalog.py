@@ -241,7 +241,7 @@ class Catalog(GarbageCollector):
         self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
         self.streams.forget(table.table_id, current.continuous)
         is_kept = not is_purged and current.owns_data and self.has_history(current)
-        if is_kept and self.retention(current).seconds > 0:
+        if is_kept and self.surroundings.retention(current).seconds > 0:
             self.dropped.keep(current)
             return
         self.streams.forget_source(table.table_id)

@@ -59,7 +59,7 @@ class GarbageCollector(ReadableCatalog):
         """
         if not self.has_history(table):
             return 1 << 62
-        oldest = self.oldest_retained(table, self.retention(table))
+        oldest = self.oldest_retained(table, self.surroundings.retention(table))
         self.history.forget_before(table.base_id, oldest)
         return oldest
 
@@ -127,7 +127,7 @@ class GarbageCollector(ReadableCatalog):
         """
         if time.monotonic() >= self._next_purge:
             self._next_purge = time.monotonic() + _PURGE_SECONDS
-            for one in self.dropped.expired(self.retention):
+            for one in self.dropped.expired(self.surroundings.retention):
                 self.purge(one)
         rows = self._file.rows("SELECT folder FROM garbage")
         # A table's folder comes before the folders of its Hive partitions in it.
@@ -172,7 +172,7 @@ class GarbageCollector(ReadableCatalog):
             is_read = any(map(self.readers.is_read, (path, *uri.parents(path))))
             if is_read or not self._is_garbage(path) or TableFolders(self).folder_inside(path) is not None:
                 return ()
-            remove = self.removal_of_data(path, self.log.shared(path)[0])
+            remove = self.surroundings.removal_of_data(path, self.log.shared(path)[0])
         return remove()
 
     def _is_garbage(self, path: str) -> bool:
@@ -209,7 +209,8 @@ class GarbageCollector(ReadableCatalog):
         """
         kept, elsewhere = self.log.shared(path)
         if uri.is_remote(path):
-            self.remove_remote(path, Leavings(frozenset(removed), frozenset(kept), frozenset(elsewhere)))
+            leavings = Leavings(frozenset(removed), frozenset(kept), frozenset(elsewhere))
+            self.surroundings.remove_folder(path, leavings)
         elif not (self.trash.take_except(path, kept) if kept else self.trash.take(path)):
             return False
         else:

@@ -8,8 +8,7 @@ import copy
 import dataclasses
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -17,7 +16,6 @@ from sharkpy.base import uri
 from sharkpy.base.errors import (
     ConfigurationError,
     DatabaseNotFoundError,
-    InternalError,
     TableNotFoundError,
     UnsupportedError,
     did_you_mean,
@@ -39,13 +37,13 @@ from sharkpy.catalog.names import GLOBAL_TEMP, folder_name
 from sharkpy.catalog.partition_cache import partitions_read
 from sharkpy.catalog.partition_list import NO_PARTITIONS, CommittedFiles, PartitionList, partitions_before
 from sharkpy.catalog.path_gate import PathGate
-from sharkpy.catalog.session_defaults import no_access, no_data, no_removal, no_text
 from sharkpy.catalog.stream_store import StreamStore
+from sharkpy.catalog.surroundings import Surroundings
 from sharkpy.catalog.system_tables import SYSTEM_DATABASES, SystemTable
-from sharkpy.catalog.table_history import Change, Retention, TableHistory, VersionPoint
+from sharkpy.catalog.table_history import Change, TableHistory, VersionPoint
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json
 from sharkpy.catalog.table_store import FindOwners, SqliteTables, TableStore, table_owners
-from sharkpy.catalog.trash import Leavings, Trash
+from sharkpy.catalog.trash import Trash
 from sharkpy.catalog.unfinished_writes import FileSyncs, UnfinishedWrites
 from sharkpy.catalog.warehouse_identity import note_place
 from sharkpy.values.types import Schema
@@ -56,8 +54,6 @@ if TYPE_CHECKING:
 
 CATALOG_FILE = f"{STATE_FOLDER}/catalog.sqlite"
 """Place of a warehouse's own catalog."""
-FindFiles = Callable[[str, str, FileOptions, PathGate, Callable[[str], str]], Table | None]
-"""Finds files by a format word, a place, the options, the gate for paths, and the access to remote places."""
 TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
 
 
@@ -116,31 +112,12 @@ class ReadableCatalog:
         self.history = TableHistory(self._file)
         self.log = FileLog(self._file, self.history)
         self.dropped = DroppedTables(self._file, self.history)
-        self.retention: Callable[[Table], Retention] = partial(Retention.of, conf=Conf())
-        """Returns which earlier versions of a table the engine retains."""
         self.streams = StreamStore(self._file)
         WANTED.add(self.streams)
         self.resources = Resources()
         self.gate = PathGate()
-        self.system_tables: Callable[[], Mapping[str, SystemTable]] = dict
-        """Returns the session's tables of `sys` and `information_schema`, by qualified name."""
-        self.find_files: FindFiles = lambda _word, _place, _given, _gate, _access: None
-        """Finds the table of the files that a query names: see `file_table`."""
-        self.find_access: Callable[[str, bool], str] = no_access
-        """Finds the session's access to a remote location; the flag tells whether a statement names it: see
-        `access_id`.
-        """
-        self.remove_remote: Callable[[str, Leavings], None] = no_removal
-        """Removes all files in a remote folder, or committed there. Raises an error if any is left."""
-        self.removal_of_data: Callable[[str, Collection[str]], Callable[[], Collection[str]]] = no_data
-        """Returns a function that removes the files that writes have put into a remote folder so far, or committed
-        there, except the files of the second argument. The function returns the files that it removed from other
-        folders.
-        """
-        self.remote_text: Callable[[str, str], str] = no_text
-        """Reads a small remote file with an access."""
-        self.known_lakes: LakeTables | None = None
-        """Lake tables, as the session reaches them."""
+        self.surroundings = Surroundings(Conf())
+        """Answers of the session that has opened this catalog."""
         self._lock = threading.RLock()
         """Held by each writer. Readers do not take it."""
 
@@ -184,7 +161,7 @@ class ReadableCatalog:
         """Return the tables of a system database, or None if `database` is not one or a user's database hides it."""
         if database not in SYSTEM_DATABASES or self.find_database(database) is not None:
             return None
-        return {one.name: one for one in self.system_tables().values() if one.database == database}
+        return {one.name: one for one in self.surroundings.system_tables().values() if one.database == database}
 
     def given_rows(self, name: str, *, is_registered: bool) -> None:
         """Return None: a catalog has no given rows."""
@@ -198,34 +175,32 @@ class ReadableCatalog:
         """
         if word in LAKES and given == NO_OPTIONS:
             return self.lakes.named(word, place, self.gate)
-        return self.find_files(word, place, given, self.gate, self.named_access_id)
+        return self.surroundings.file_table(word, place, given, self.gate, self.named_access_id)
 
     def access_id(self, location: str) -> str:
         """Return the id of the session's access to the remote location of a table in the catalog."""
-        return self.find_access(location, False)
+        return self.surroundings.access_id(location, is_named=False)
 
     def named_access_id(self, location: str) -> str:
         """Return the id of the session's access to a remote location in a statement. Raise NotAllowedError if it has
         none.
         """
-        return self.find_access(location, True)
+        return self.surroundings.access_id(location, is_named=True)
 
     def schema_text(self, location: str) -> str:
         """Return the text of the schema at a remote location, for a table in the catalog."""
-        return self.remote_text(location, self.access_id(location))
+        return self.surroundings.text(location, self.access_id(location))
 
     def named_schema_text(self, location: str) -> str:
         """Return the text of the schema at a remote location in a statement. Raise NotAllowedError if tables may not
         use it.
         """
         self.gate.check_location(location)
-        return self.remote_text(location, self.named_access_id(location))
+        return self.surroundings.text(location, self.named_access_id(location))
 
     @property
     def lakes(self) -> LakeTables:
-        if self.known_lakes is None:
-            raise InternalError("no session has said how lake tables are reached")
-        return self.known_lakes
+        return self.surroundings.lakes
 
     def at(self, table: Table, point: VersionPoint) -> Table:
         """Return a table at an earlier version, whose rows are read from files: a snapshot of a lake table, an epoch of

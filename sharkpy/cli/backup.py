@@ -17,6 +17,7 @@ from sharkpy.execution.backup.restore_backup import restore_backup
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.session.defaults import catalog_home, warehouse_location
 from sharkpy.session.remote_storage import SessionAccesses, claimed, require_claimable
+from sharkpy.session.surroundings import ReachedStorage
 
 
 def run_backup(target: str, warehouse: str | None, given: Mapping[str, str]) -> int:
@@ -31,8 +32,7 @@ def run_backup(target: str, warehouse: str | None, given: Mapping[str, str]) -> 
         raise SourceError(f'there is no warehouse at "{uri.redacted(location)}"', sqlstate="58P01")
     catalog = claimed(Catalog(location, home=home), conf)
     try:
-        accesses = SessionAccesses(conf, conf, Restrictions)
-        catalog.find_access = accesses.find
+        catalog.surroundings = ReachedStorage(conf, conf, Restrictions)
         manifest = make_backup(catalog, target)
     finally:
         catalog.close()

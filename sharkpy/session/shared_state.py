@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import settings, uri
@@ -14,7 +12,7 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.base.users import user_name
 from sharkpy.catalog.catalog import Catalog
-from sharkpy.catalog.table_history import Retention
+from sharkpy.catalog.surroundings import Surroundings
 from sharkpy.execution.engine_session import EngineSession, register_session, unregister_session
 from sharkpy.execution.queries.plan_cache import PlanCache
 from sharkpy.session.defaults import catalog_home, warehouse_location
@@ -22,9 +20,6 @@ from sharkpy.session.history import StatementHistory
 from sharkpy.session.remote_storage import claimed
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.file_options import FileOptions
-    from sharkpy.catalog.model import Table
-    from sharkpy.catalog.path_gate import PathGate
     from sharkpy.catalog.statement_records import StatementRecord
     from sharkpy.execution.commands.writes.leftover_files import RemoteLeftovers
     from sharkpy.execution.engine import Engine
@@ -103,7 +98,7 @@ class SharedState:
         """Remove leftovers of killed processes and return the catalog. Threads remove leftovers in remote storage, and
         versions whose retention is over.
         """
-        catalog.retention = partial(Retention.of, conf=self.conf)
+        catalog.surroundings = Surroundings(self.conf)
         if catalog.is_read_only:
             return catalog
         catalog.trash.empty(0)
@@ -122,16 +117,15 @@ class SharedState:
             sweep.start()
         return catalog
 
-    def find_files(
-        self, word: str, place: str, given: FileOptions, gate: PathGate, access: Callable[[str], str]
-    ) -> Table | None:
-        """Find the table of files that a query names: see `Catalog.file_table`."""
+    @property
+    def file_tables(self) -> FileTables:
+        """Tables of files that queries name."""
         with self._lock:
             if self._file_tables is None:
                 from sharkpy.execution.tables.file_tables import FileTables
 
                 self._file_tables = FileTables(self.catalog.log)
-        return self._file_tables.find(word, place, given, gate, access)
+            return self._file_tables
 
     @property
     def lakes(self) -> LakeFormats:

@@ -254,7 +254,7 @@ def test_remote_tables_are_known(catalog: Catalog, metastore: MemoryMetastore, p
         part["sd"]["location"] = folder
         metastore.parts.setdefault(("default", "far"), []).append(part)
     removed = list[str]()
-    catalog.remove_remote = lambda location, _: removed.append(location)
+    catalog.surroundings.remove_folder = lambda location, _: removed.append(location)
     found = catalog.table("default", "far")
     assert (found.location, catalog.tables("default")) == (place, [found])
     known = catalog.partitions(found)

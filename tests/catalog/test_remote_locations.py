@@ -115,7 +115,7 @@ def noting(removed: list[str]) -> Callable[[str, Collection[str]], None]:
 
 def test_remote_folders_go_with_their_tables(catalog: Catalog) -> None:
     removed = list[str]()
-    catalog.remove_remote = noting(removed)
+    catalog.surroundings.remove_folder = noting(removed)
     made = catalog.create_table(table(FAR, TableKind.MANAGED))
     with catalog.partition_changes(made) as changes:
         for name, place in (("p=1", None), ("p=2", "s3://elsewhere/p=2"), ("p=3", None)):
@@ -142,7 +142,7 @@ def test_what_cannot_be_removed_is_nobodys_data(catalog: Catalog) -> None:
         calls.append(location)
         raise StorageRefusedError("no")
 
-    catalog.remove_remote = refuse
+    catalog.surroundings.remove_folder = refuse
     catalog.drop_table(catalog.create_table(table(FAR, TableKind.MANAGED)))
     catalog.collect_garbage()
     with pytest.raises(StorageRefusedError):
@@ -151,7 +151,7 @@ def test_what_cannot_be_removed_is_nobodys_data(catalog: Catalog) -> None:
         catalog.clear_garbage(f"{FAR}/below")
     assert catalog.table_names("default") == []
     assert calls == ["s3://bucket/t"] * 3
-    catalog.remove_remote = noting(calls)
+    catalog.surroundings.remove_folder = noting(calls)
     catalog.create_table(table("s3n://bucket/t/", TableKind.MANAGED))
     catalog.collect_garbage()
     assert len(calls) == 4
@@ -159,7 +159,7 @@ def test_what_cannot_be_removed_is_nobodys_data(catalog: Catalog) -> None:
 
 def test_folders_that_are_read_are_not_removed(catalog: Catalog) -> None:
     removed = list[str]()
-    catalog.remove_remote = noting(removed)
+    catalog.surroundings.remove_folder = noting(removed)
     catalog.drop_table(catalog.create_table(table(f"{FAR}/x", TableKind.MANAGED)))
     with catalog.readers.reading("s3n://bucket/t"):
         catalog.collect_garbage()
@@ -180,8 +180,10 @@ def test_others_change_the_catalog_while_dropped_rows_are_removed(catalog: Catal
         steps.append(f"rows of {location}")
         return [f"{location}/_files/x"]
 
-    catalog.removal_of_data = removal
-    catalog.remove_remote = lambda location, leavings: steps.append(f"{location} without {', '.join(leavings.removed)}")
+    catalog.surroundings.removal_of_data = removal
+    catalog.surroundings.remove_folder = lambda location, leavings: steps.append(
+        f"{location} without {', '.join(leavings.removed)}"
+    )
     catalog.drop_table(catalog.create_table(table(FAR, TableKind.MANAGED)))
     with catalog.readers.reading(FAR):
         catalog.collect_garbage()

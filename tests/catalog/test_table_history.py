@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,10 +20,14 @@ from sharkpy.values.types import INT, Field, Schema
 DAYS = 86_400.0
 
 
+def retain(catalog: Catalog, retention: Retention) -> None:
+    catalog.surroundings.retention = Mock(return_value=retention)  # type: ignore[method-assign]
+
+
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
     with closing(Catalog(tmp_path)) as catalog:
-        catalog.retention = lambda _: Retention(7 * DAYS, 1000, 14 * DAYS)
+        retain(catalog, Retention(7 * DAYS, 1000, 14 * DAYS))
         yield catalog
 
 
@@ -119,14 +124,14 @@ def test_versions_expire_by_time(catalog: Catalog, table: Table) -> None:
 
 
 def test_versions_expire_by_number(catalog: Catalog, table: Table) -> None:
-    catalog.retention = lambda _: Retention(7 * DAYS, 2)
+    retain(catalog, Retention(7 * DAYS, 2))
     numbers = [write(catalog, table, name, overwrite=True) for name in "abcd"]
     assert catalog.forget_expired(table) == numbers[2]
     assert versions(catalog, table) == [numbers[3], numbers[2]]
 
 
 def test_no_retention_leaves_the_current_version(catalog: Catalog, table: Table) -> None:
-    catalog.retention = lambda _: Retention()
+    retain(catalog, Retention())
     numbers = [write(catalog, table, name, overwrite=True) for name in "ab"]
     catalog.forget_expired(table)
     assert versions(catalog, table) == [numbers[1]]

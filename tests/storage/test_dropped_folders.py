@@ -149,7 +149,7 @@ def test_rows_that_are_put_into_a_dropped_folder_later_stay(inside: sharkpy.Shar
     table = f"t{uuid4().hex}"
     run(inside, f"CREATE TABLE {table} (k INT)", f"INSERT INTO {table} VALUES (1)")
     location, first = stored(inside, table)
-    remove = inside.catalog.removal_of_data(location, ())
+    remove = inside.catalog.surroundings.removal_of_data(location, ())
     run(inside, f"INSERT INTO {table} VALUES (2)")
     _, both = stored(inside, table)
     remove()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -80,7 +81,7 @@ IN = "memory://memory/in"
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
     with closing(Catalog(tmp_path / "w")) as catalog:
-        catalog.find_access = lambda *_: "access"
+        catalog.surroundings.access_id = Mock(return_value="access")  # type: ignore[method-assign]
         yield catalog
 
 

@@ -69,7 +69,7 @@ def test_settings_lead_no_keys_elsewhere(owner: sharkpy.SharkContext, guest: sha
             session.catalog.named_access_id("s3://bucket/shut/x")
         with pytest.raises(NotAllowedError):
             session.catalog.check_path("/etc/passwd")
-        assert session.catalog.known_lakes._reach.conf is owner.conf  # type: ignore[union-attr]
+        assert session.catalog.lakes._reach.conf is owner.conf  # type: ignore[union-attr]
     finally:
         session.stop()
 

@@ -111,7 +111,7 @@ def _replace_rows(table: LakeTable, query: LogicalPlan | None, session: EngineSe
 
 def _remove_new(location: str, session: EngineSession) -> None:
     if uri.is_remote(location):
-        session.catalog.remove_remote(location, Leavings())
+        session.catalog.surroundings.remove_folder(location, Leavings())
     else:
         session.catalog.trash.discard(location)
 

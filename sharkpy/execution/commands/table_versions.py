@@ -160,7 +160,7 @@ def vacuum_table(command: VacuumTable, session: EngineSession) -> CommandResult:
     """
     catalog, table = session.catalog, command.table
     session.catalog.require_history(table, "VACUUM")
-    retention = catalog.retention(table)
+    retention = catalog.surroundings.retention(table)
     if command.seconds is not None:
         retention = replace(retention, seconds=command.seconds)
     oldest = catalog.oldest_retained(table, retention)

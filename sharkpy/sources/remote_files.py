@@ -181,7 +181,7 @@ def visible_in_folders(
             raise
         # Some were removed after the listing: list each folder again by itself.
         homes = [RemoteFolder(folder, store, access_id) for folder in folders]
-        visible = parallel_map(lambda home: home.visible(newest[home.location]), homes)
+        visible = parallel_map(lambda home: home.visible(newest[home.path]), homes)
     return dict(zip(folders, visible, strict=True))
 
 

@@ -49,10 +49,10 @@ def put(folder: TableFolder, path: str, text: str) -> None:
 def add(folder: TableFolder, name: str, text: str) -> None:
     """Put a generation into a folder, as earlier releases did."""
     if isinstance(folder, RemoteFolder):
-        facts = folder.store.put(f"{folder.location}/_files/{uuid4().hex}/part-0", text.encode())
-        file = [facts.path.removeprefix(f"{folder.location}/"), facts.size_bytes, facts.modified_ns, facts.tag]
+        facts = folder.store.put(f"{folder.path}/_files/{uuid4().hex}/part-0", text.encode())
+        file = [facts.path.removeprefix(f"{folder.path}/"), facts.size_bytes, facts.modified_ns, facts.tag]
         manifest = {"version": 1, "write": "w", "files": [file]}
-        folder.store.put(f"{folder.location}/_generations/{name}", json.dumps(manifest).encode())
+        folder.store.put(f"{folder.path}/_generations/{name}", json.dumps(manifest).encode())
     else:
         put(folder, f"{folder.path}/{name}/part-0", text)
 

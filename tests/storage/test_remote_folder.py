@@ -33,8 +33,8 @@ def home(address: str, folder: str, *, is_sorted: bool = False) -> RemoteFolder:
 
 
 def add(folder: RemoteFolder, name: str, text: str) -> None:
-    facts = folder.store.put(f"{folder.location}/_files/{uuid4().hex}/part-0", text.encode())
-    put_generation(folder.store, folder.location, name, [facts])
+    facts = folder.store.put(f"{folder.path}/_files/{uuid4().hex}/part-0", text.encode())
+    put_generation(folder.store, folder.path, name, [facts])
 
 
 def texts(folder: RemoteFolder, files: Iterable[DataFile]) -> list[str]:
@@ -88,7 +88,7 @@ def test_what_a_dead_process_has_staged_goes_unless_it_counts(moto: S3Server, fo
     one.store.put(f"{staging}/day=2/part-0", b"b")
     partition = RemoteFolder(f"{folder}/day=1/hour=2", one.store, one.access_id)
     if is_placed:
-        put_generation(one.store, partition.location, "delta_0000001", [facts])
+        put_generation(one.store, partition.path, "delta_0000001", [facts])
     one.discard_staging(staging)
     assert [facts.path for facts in one.store.list(staging)] == [facts.path] * is_placed
     assert texts(partition, partition.partition_files(1, "day=1/hour=2")) == ["a"] * is_placed

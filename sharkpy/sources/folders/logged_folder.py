@@ -20,8 +20,7 @@ from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Generation, Placed, fold_name
 from sharkpy.sources.folders.local_folder import inode_mark
 from sharkpy.sources.folders.manifests import FILES, root_of, write_of
-from sharkpy.sources.folders.remote_folder import SKEW_NS, make_remote_staging, staged_objects
-from sharkpy.sources.folders.remote_removal import Removal
+from sharkpy.sources.folders.remote_folder import SKEW_NS, ObjectFolder
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
 
@@ -293,7 +292,7 @@ class LoggedFiles(LoggedFolder):
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedObjects(LoggedFolder):
+class LoggedObjects(ObjectFolder, LoggedFolder):
     """Logged folder at a URI, in a store that is reached by an access.
 
     Tasks put files there under their final names, so nothing has to be made first. The files that tasks report to
@@ -302,18 +301,6 @@ class LoggedObjects(LoggedFolder):
 
     store: Store
     access_id: str
-
-    def exists(self) -> bool:
-        return next(iter(self.store.list(self.path)), None) is not None or self.store.has_folder(self.path)
-
-    def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:  # noqa: ARG002  nothing is made
-        return make_remote_staging(staging, self.store)
-
-    def staged_subfolder(self, staging: str, name: str) -> str:
-        return uri.join(staging, name)
-
-    def sync_staged(self, staging: str) -> None:
-        pass
 
     def discard_staging(self, staging: str) -> None:
         with Cancellation().active():
@@ -330,19 +317,6 @@ class LoggedObjects(LoggedFolder):
 
     def remove_beyond(self, newest: int) -> None:
         """Nothing to do: the log has no such commits."""
-
-    def remove_empty(self) -> None:
-        self._removal.remove_empty()
-
-    def remove_if_empty(self) -> bool:
-        return self._removal.remove_if_empty()
-
-    @property
-    def _removal(self) -> Removal:
-        return Removal(self.path, self.store, self.access_id)
-
-    def _files_below(self, staging: str) -> list[DataFile]:
-        return staged_objects(staging, self.store, self.access_id)
 
     def _data_file(self, file: LoggedFile) -> DataFile:
         return DataFile(file.path, file.size_bytes, file.modified_ns, tag=file.tag, access=self.access_id)

@@ -31,8 +31,51 @@ SKEW_NS = 86_400_000_000_000
 """Most that the clock of a store may be ahead of this machine's, in nanoseconds."""
 
 
+class ObjectFolder:
+    """Base of folders in a store, listed or logged."""
+
+    __slots__ = ()
+    path: str
+    store: Store
+    access_id: str
+
+    def exists(self) -> bool:
+        if not self.store.traits.lists:
+            return self.store.stat(self.path) is not None
+        return next(iter(self.store.list(self.path)), None) is not None or self.store.has_folder(self.path)
+
+    def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:  # noqa: ARG002  nothing is made
+        """Register a new write. UnsupportedError if the store cannot write."""
+        if not (self.store.traits.writes and self.store.traits.lists):
+            home = uri.redacted(home_of_staging(staging))
+            raise UnsupportedError(f'"{home}" cannot be written: its server is read-only')
+        STAGED.begin(staging)
+        return staging
+
+    def staged_subfolder(self, staging: str, name: str) -> str:
+        return uri.join(staging, name)
+
+    def sync_staged(self, staging: str) -> None:
+        """Nothing to do: a store syncs its objects itself."""
+
+    def remove_empty(self) -> None:
+        self._removal.remove_empty()
+
+    def remove_if_empty(self) -> bool:
+        return self._removal.remove_if_empty()
+
+    @property
+    def _removal(self) -> Removal:
+        return Removal(self.path, self.store, self.access_id)
+
+    def _files_below(self, staging: str) -> list[DataFile]:
+        """Data files below a staging folder, by path."""
+        found = (data_file(facts, staging, self.access_id) for facts in checked(self.store.list(staging)))
+        return sorted((one for one in found if one is not None), key=lambda one: parts_below(one, staging))
+
+
 @dataclass(frozen=True, slots=True)
-class RemoteFolder:
+class RemoteFolder(ObjectFolder):
     """`TableFolder` at a URI, in a store that is reached by an access. Its files are listed.
 
     1. A staging folder is `_files/<id of the write>`. Tasks put files there under their final names, so nothing has to
@@ -41,14 +84,9 @@ class RemoteFolder:
        releases, whose files a manifest in `_generations` names (see `manifests`).
     """
 
-    location: str
+    path: str
     store: Store
     access_id: str = ""
-
-    def exists(self) -> bool:
-        if not self.store.traits.lists:
-            return self.store.stat(self.location) is not None
-        return next(iter(self.store.list(self.location)), None) is not None or self.store.has_folder(self.location)
 
     def files(self, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
         visible = self._visible(newest or (lambda: None))
@@ -65,20 +103,11 @@ class RemoteFolder:
         return _newest(self._listed())
 
     def new_staging(self, name: str = "") -> str:  # noqa: ARG002  the manifest has the name
-        return new_write(self.location)
-
-    def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:  # noqa: ARG002  nothing is made
-        return make_remote_staging(staging, self.store)
-
-    def staged_subfolder(self, staging: str, name: str) -> str:
-        return uri.join(staging, name)
+        return new_write(self.path)
 
     def staged_files(self, staging: str) -> list[DataFile]:
         found = STAGED.reported(staging)
-        return staged_objects(staging, self.store, self.access_id) if found is None else found
-
-    def sync_staged(self, staging: str) -> None:
-        pass
+        return self._files_below(staging) if found is None else found
 
     def discard_staging(self, staging: str, named: Collection[str] = frozenset()) -> None:
         """See `TableFolder`. Cancellation of the statement is ignored, because it may be the reason for the removal.
@@ -102,23 +131,13 @@ class RemoteFolder:
 
     def named(self) -> set[str]:
         """Locations of the files that the manifests here name."""
-        return self._named_in(self.location)
+        return self._named_in(self.path)
 
     def remove_abandoned(self) -> None:
         """Nothing to do: the files that dead processes have staged are found by their notes."""
 
-    def remove_empty(self) -> None:
-        self._removal.remove_empty()
-
-    def remove_if_empty(self) -> bool:
-        return self._removal.remove_if_empty()
-
-    @property
-    def _removal(self) -> Removal:
-        return Removal(self.location, self.store, self.access_id)
-
     def _listed(self) -> RemoteListing:
-        return listed(self.store, self.location, self.access_id)
+        return listed(self.store, self.path, self.access_id)
 
     def _visible(self, newest: Callable[[], int | None]) -> list[tuple[Generation, list[DataFile]]] | None:
         """Visible generations with their files; None if the listing is empty."""
@@ -138,17 +157,17 @@ class RemoteFolder:
 
     def _only(self) -> list[DataFile]:
         """The one file at the location; none for a folder without data."""
-        facts = self.store.stat(self.location)
+        facts = self.store.stat(self.path)
         if facts is not None:
             return [data_file_of(facts, self.access_id)]
         if self.exists():
             return []
-        raise SourceError(f'file or folder "{uri.redacted(self.location)}" does not exist', sqlstate="58P01")
+        raise SourceError(f'file or folder "{uri.redacted(self.path)}" does not exist', sqlstate="58P01")
 
     def _named_of(self, staging: str) -> set[str]:
         """Locations of a write's files that manifests name, in the folders for which they were staged."""
         home = home_of_staging(staging)
-        parts = {tuple(parts_below(file, staging)[:-1]) for file in staged_objects(staging, self.store, self.access_id)}
+        parts = {tuple(parts_below(file, staging)[:-1]) for file in self._files_below(staging)}
         names = {one[:length] for one in parts for length in range(len(one) + 1)}
         named = parallel_map(lambda one: self._named_in(uri.join(home, *one)), sorted(names))
         return set().union(*named)
@@ -160,20 +179,6 @@ class RemoteFolder:
 
     def _manifests(self, folder: str) -> RemoteListing:
         return RemoteListing.of(self.store.list(uri.join(folder, GENERATIONS)), folder, self.access_id)
-
-
-def make_remote_staging(staging: str, store: Store) -> str:
-    """Register a new write at a URI. UnsupportedError if the store cannot write."""
-    if not (store.traits.writes and store.traits.lists):
-        raise UnsupportedError(f'"{uri.redacted(home_of_staging(staging))}" cannot be written: its server is read-only')
-    STAGED.begin(staging)
-    return staging
-
-
-def staged_objects(staging: str, store: Store, access_id: str) -> list[DataFile]:
-    """Data files below a staging folder at a URI, by path."""
-    found = (data_file(facts, staging, access_id) for facts in checked(store.list(staging)))
-    return sorted((one for one in found if one is not None), key=lambda one: parts_below(one, staging))
 
 
 def _newest(found: RemoteListing) -> int:

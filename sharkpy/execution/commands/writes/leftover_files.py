@@ -176,7 +176,7 @@ class _NamedFiles:
 
     def of(self, home: RemoteFolder) -> set[str]:
         """Return the files named in folders below the table's folder."""
-        if home.location not in self._found:
-            inside = [one for one in sorted(self._noted) if uri.below(one, home.location) is not None]
-            self._found[home.location] = {path for one in inside for path in self._folder(one).named()}
-        return self._found[home.location]
+        if home.path not in self._found:
+            inside = [one for one in sorted(self._noted) if uri.below(one, home.path) is not None]
+            self._found[home.path] = {path for one in inside for path in self._folder(one).named()}
+        return self._found[home.path]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.path_gate import open_regular
 from sharkpy.sources.file_errors import io_error
@@ -216,6 +217,16 @@ def _data_file(path: str, status: os.stat_result) -> DataFile:
         raise SourceError(f'"{path}" is a device or a pipe, not a file')
     check_name(path)
     return DataFile(path, status.st_size, status.st_mtime_ns)
+
+
+def numbered_name(number: int, path: str) -> str:
+    """Return a file name in the order of `number` for a copy of the file at a path or URI. Numbers of earlier copies do
+    not add up in it.
+    """
+    name = uri.name_of(path)
+    while name[:7].isdecimal() and name[7:8] == "-":
+        name = name[8:]
+    return f"{number:07d}-{name}"
 
 
 def check_name(path: str) -> None:

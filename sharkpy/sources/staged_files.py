@@ -22,6 +22,7 @@ from sharkpy.sources.layout import (
     names_if_any,
     names_in,
     newest_generation,
+    numbered_name,
 )
 from sharkpy.sources.storage.local_store import LOCAL, sync_path
 
@@ -83,20 +84,12 @@ def link_files(paths: Sequence[str], staging_dir: str) -> None:
 
     The readers of their folder have to keep the files meanwhile.
     """
-    links = [f"{staging_dir}/{number:07d}-{_first_name(path)}" for number, path in enumerate(paths)]
+    links = [f"{staging_dir}/{numbered_name(number, path)}" for number, path in enumerate(paths)]
     try:
         for link, path in zip(links, paths, strict=True):
             Path(link).hardlink_to(path)
     except OSError as error:
         raise io_error(error, staging_dir) from None
-
-
-def _first_name(path: str) -> str:
-    """Name of a file without the numbers of earlier links, which would grow with every rollback."""
-    name = Path(path).name
-    while name[:7].isdecimal() and name[7:8] == "-":
-        name = name[8:]
-    return name
 
 
 def take_back(placed: Placed) -> None:

@@ -24,7 +24,7 @@ from sharkpy.execution.tables.data_files import table_files
 from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.folders.manifests import write_of
 from sharkpy.sources.folders.table_folder import table_folder
-from sharkpy.sources.layout import DataFile
+from sharkpy.sources.layout import DataFile, numbered_name
 from sharkpy.sources.named_files import Access
 from sharkpy.sources.parallel_requests import parallel_map
 from sharkpy.sources.remote_files import visible_in_folders
@@ -131,7 +131,7 @@ class SavedTables:
         for one in catalog.streams.files(stream.table_id, 0, catalog.streams.end(stream.table_id)):
             partition, path = wanted_file(one.name)
             if path:
-                name = "/".join(filter(None, (_SAVED, partition, f"{one.number:07d}-{uri.name_of(path)}")))
+                name = "/".join(filter(None, (_SAVED, partition, numbered_name(one.number, path))))
                 facts, access = (path, one.size_bytes, one.modified_ns), catalog.access_id(path)
                 self.files[joined_place(place, name)] = DataFile(*facts, tag=one.tag, access=access)
                 saved = StreamFile(one.number, name, one.size_bytes, one.modified_ns, one.form)
@@ -150,7 +150,7 @@ class SavedTables:
         self.folders.append(place)
         for generation, files in table_folder(location, catalog).visible(newest):
             for number, file in enumerate(files):
-                name = f"{generation.name}/{number:07d}-{uri.name_of(file.path)}"
+                name = f"{generation.name}/{numbered_name(number, file.path)}"
                 self.files[joined_place(place, name)] = file
         return True
 
@@ -269,7 +269,7 @@ def _placed(one: RemoteTableFolder, visible: Visible) -> Iterator[tuple[str, Dat
             if inside == ".":
                 yield one.place, file
             elif inside is None or write_of(file.path) or not all(inside.split("/")):
-                name = f"{number:07d}-{uri.name_of(file.path)}"
+                name = numbered_name(number, file.path)
                 yield joined_place(one.place, *filter(None, (generation.name, name))), file
             else:
                 yield joined_place(one.place, inside), file

@@ -59,6 +59,7 @@ from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.local_folder import LocalFolder
 from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.table_folder import home_of
+from sharkpy.sources.layout import numbered_name
 from sharkpy.sources.named_files import files_at
 from sharkpy.sources.remote_files import has_files
 from sharkpy.sources.staged_files import take_back
@@ -340,7 +341,7 @@ def _copy_files(source: Table, staging: str, session: EngineSession) -> None:
     """Stage copies of the files of a table, perhaps at an earlier version, for a table with plain files."""
     folder = folder_at(home_of(staging), session)
     copies = [
-        (one, uri.join(folder.staged_subfolder(staging, one.partition), f"{number:07d}-{uri.name_of(one.path)}"))
+        (one, uri.join(folder.staged_subfolder(staging, one.partition), numbered_name(number, one.path)))
         for number, one in enumerate(table_files(source, session.catalog))
     ]
     access_id = session.catalog.access_id(staging) if uri.is_remote(staging) else ""

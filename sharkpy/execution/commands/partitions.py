@@ -43,6 +43,7 @@ from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.logged_folder import LoggedFolder
+from sharkpy.sources.layout import numbered_name
 from sharkpy.sources.remote_files import files_below
 from sharkpy.sources.staged_files import take_back
 
@@ -359,10 +360,8 @@ def _staged(one: HivePartition, source: Table, table: Table, target: str, sessio
         copy = PartitionCopy(one, table, target, new_staging(table.location or "", session), session)
         try:
             access_id = session.catalog.access_id(target) if uri.is_remote(target) else ""
-            names = (f"{number:07d}-{uri.name_of(file.path).lstrip('_.')}" for number, file in enumerate(files))
-            copy_files(
-                [(file, uri.join(copy.staging, name)) for file, name in zip(files, names, strict=True)], access_id
-            )
+            named = [(file, uri.join(copy.staging, numbered_name(n, file.path))) for n, file in enumerate(files)]
+            copy_files(named, access_id)
             folder_at(target, session).sync_staged(copy.staging)
         except BaseException:
             with Cancellation().active():

@@ -16,6 +16,7 @@ from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.layout import numbered_name
 from sharkpy.sources.staged_files import link_files, sync_folders
 
 if TYPE_CHECKING:
@@ -112,9 +113,8 @@ def _newest(partition: HivePartition) -> int | None:
 
 
 def _put(files: Sequence[DataFile], folder: str, catalog: Catalog) -> None:
-    names = [f"{number:07d}-{uri.name_of(file.path)}" for number, file in enumerate(files)]
     if uri.is_remote(folder):
-        copies = [(file, uri.join(folder, name)) for file, name in zip(files, names, strict=True)]
+        copies = [(one, uri.join(folder, numbered_name(number, one.path))) for number, one in enumerate(files)]
         copy_files(copies, catalog.access_id(folder))
         return
     try:

@@ -34,7 +34,7 @@ from sharkpy.sources.folders.generations import Generation, fold_name
 from sharkpy.sources.folders.logged_folder import LoggedFolder
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import Access, logged_folder
-from sharkpy.sources.layout import DataFile
+from sharkpy.sources.layout import DataFile, numbered_name
 from sharkpy.sources.open_files import data_file_of, local_copy, store_for_access
 
 
@@ -364,7 +364,7 @@ def _copies(files: Sequence[DataFile], folder: Path) -> Iterator[list[str]]:
     paths = list[str]()
     for number, (file, copy) in enumerate(zip(files, copies, strict=True)):
         copy.fetch([(0, file.size_bytes)])
-        path = folder / f"{number:07d}-{uri.name_of(file.path)}"
+        path = folder / numbered_name(number, file.path)
         path.symlink_to(copy.path)
         paths.append(str(path))
     yield paths

@@ -18,6 +18,7 @@ from sharkpy.catalog.stream_kinds import has_spans
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
 from sharkpy.sources import staged_files
 from sharkpy.sources.file_errors import io_error
+from sharkpy.sources.layout import numbered_name
 
 if TYPE_CHECKING:
     from sharkpy.catalog.catalog import Catalog
@@ -92,7 +93,7 @@ class TableFeed:
         items = []
         try:
             for number, file in enumerate(files):
-                name = Path(folder.name, file.partition, f"{number:07d}-{Path(file.path).name}")
+                name = Path(folder.name, file.partition, numbered_name(number, file.path))
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 _give_second_name(file.path, str(root / name))
                 form = _form(stream, self.table, file.form)

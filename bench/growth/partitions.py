@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.figure import Figure
-from bench.growth.timed import grown, median_ms, warehouse
+from bench.growth.timed import SMALL, compared, warehouses
 
 _STATEMENTS = {
     "SELECT of one Hive partition": "SELECT count(*) FROM p WHERE d = 7",
@@ -14,22 +14,15 @@ _STATEMENTS = {
     "INSERT by the values of a column": "INSERT INTO p SELECT {n}, 8",
     "SELECT of one Hive partition at an earlier version": "SELECT count(*) FROM p VERSION AS OF 2 WHERE d = 7",
 }
-_KEY = ("SELECT of one Hive partition", "INSERT into one Hive partition")
-_RUNS = 20
+_KEYS = ("SELECT of one Hive partition", "INSERT into one Hive partition")
 
 
 def measure(runs: int, scale: float = 1.0) -> list[Figure]:  # noqa: ARG001 - the medians are of many statements
     most = int(10_000 * scale)
-    found = []
-    for number in (100, most):
-        with warehouse() as context:
+    with warehouses() as pair:
+        for context, number in zip(pair, (SMALL, most), strict=True):
             context.sql("SET hive.exec.max.dynamic.partitions=1000000")
             context.sql("SET hive.exec.max.dynamic.partitions.pernode=1000000")
             context.sql("CREATE TABLE p (a INT) PARTITIONED BY (d INT) STORED AS PARQUET")
             context.sql(f"INSERT INTO p SELECT id, id FROM (SELECT explode(sequence(1, {number})) AS id) x")
-            found.append({what: median_ms(context, text, _RUNS) for what, text in _STATEMENTS.items()})
-    before, after = found
-    return [
-        grown(f"{what}, of {most:,} instead of 100", before[what], after[what], is_key=what in _KEY)
-        for what in _STATEMENTS
-    ]
+        return compared(pair, _STATEMENTS, f"of {most:,}", _KEYS)

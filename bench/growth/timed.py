@@ -1,11 +1,11 @@
-"""Times of statements before and after a warehouse has grown."""
+"""Times of statements in a small warehouse and in one that has grown."""
 
 from __future__ import annotations
 
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,30 +13,41 @@ import sharkpy
 from bench.figure import Figure
 
 MOST = 1.2
-"""A statement may take this many times its time in a small warehouse."""
+"""A statement may take this many times its time in the small warehouse."""
+SMALL = 100
+"""Commits, Hive partitions or tables in the small warehouse."""
+_RUNS = 50
+
+Pair = tuple[sharkpy.SharkContext, sharkpy.SharkContext]
+"""Sessions over the small warehouse and over the other one."""
 
 
 @contextmanager
-def warehouse(**conf: object) -> Iterator[sharkpy.SharkContext]:
+def warehouses() -> Iterator[Pair]:
     with (
         tempfile.TemporaryDirectory(prefix="sharkpy-bench-growth-") as folder,
-        sharkpy.connect("local[2]", Path(folder, "w"), **conf) as context,
+        sharkpy.connect("local[2]", Path(folder, "small")) as small,
+        sharkpy.connect("local[2]", Path(folder, "large")) as large,
     ):
-        yield context
+        yield small, large
 
 
-def median_ms(context: sharkpy.SharkContext, statement: str, number: int) -> float:
-    """Return the median time of a statement, in ms. In its text, {n} is the number of the run."""
-    times = []
-    for n in range(number):
-        start = time.perf_counter()
-        context.sql(statement.format(n=n)).fetchall()
-        times.append(time.perf_counter() - start)
-    return 1000 * statistics.median(times)
+def compared(pair: Pair, statements: Mapping[str, str], size: str, keys: Collection[str]) -> list[Figure]:
+    """Run each statement in both warehouses by turns, and compare the medians. In its text, {n} is the number of the
+    run. `size` tells what the large warehouse has.
+    """
+    return [
+        _compared(pair, text, f"{what}, {size} instead of {SMALL}", what in keys) for what, text in statements.items()
+    ]
 
 
-def grown(what: str, before: float, after: float, *, is_key: bool = False) -> Figure:
-    """Return the figure of a statement whose medians are these, in ms."""
-    ratio = after / before
-    value = f"{ratio:.2f}x ({after:.3g} ms, {before:.3g} ms before)"
-    return Figure(what, value, f"at most {MOST:.1f}x", ratio <= MOST, is_key=is_key)
+def _compared(pair: Pair, statement: str, what: str, is_key: bool) -> Figure:
+    times: tuple[list[float], list[float]] = ([], [])
+    for n in range(_RUNS):
+        for context, found in zip(pair, times, strict=True):
+            start = time.perf_counter()
+            context.sql(statement.format(n=n)).fetchall()
+            found.append(1000 * (time.perf_counter() - start))
+    before, after = map(statistics.median, times)
+    value = f"{after / before:.2f}x ({after:.3g} ms instead of {before:.3g} ms)"
+    return Figure(what, value, f"at most {MOST:.1f}x", after / before <= MOST, is_key=is_key)

@@ -168,6 +168,7 @@ def test_set_location(context: sharkpy.SharkContext, mine: Path, tmp_path: Path)
 @pytest.mark.parametrize("way", ["ADD PARTITION (p=1) LOCATION '{}'", "PARTITION (p=1) SET LOCATION '{}'"])
 def test_partitions_elsewhere(context: sharkpy.SharkContext, mine: Path, way: str, end: str) -> None:
     context.sql("CREATE DATABASE d; USE d; CREATE TABLE t (a INT) PARTITIONED BY (p INT)")
+    context.sql("ALTER TABLE t SET TBLPROPERTIES ('shark.table.retention' = '0')")
     context.sql("INSERT INTO t VALUES (9, 2)")
     if "SET" in way:
         context.sql("ALTER TABLE t ADD PARTITION (p=1)")

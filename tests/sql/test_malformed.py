@@ -281,7 +281,7 @@ select a from t unpivot (v for n in ())
 select a from t for system_time as of
 select a from t for system_version as of
 select a from t for system_version of 1
-select a from t version as of 1
+select a from t version as of
 select a from values (1),
 select a from values () as t(a)
 select a from t match_recognize (pattern (x))

@@ -118,6 +118,9 @@ def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandR
         changes.drop([one for one in gone.values() if one.name in changes.known], with_data=False)
     session.catalog.collect_garbage()
     session.table_cache.hidden.sweep(table)
+    for one in owned:
+        if session.catalog.log.find(folder := one.folder(table)) is not None:
+            session.table_cache.hidden.remove_empty(table, folder)
     if not table.is_view:
         load_new_blocks(table, session)
     return NOTHING

@@ -123,6 +123,15 @@ class HiddenFiles:
             if not waiting:
                 self._waiting.pop(location, None)
 
+    def remove_empty(self, table: Table, folder: str) -> None:
+        """Remove the folder of a dropped Hive partition if it has no files, then the folders above it that are empty
+        then. Files of retained versions stay.
+        """
+        self._folder(folder).remove_empty()
+        above = uri.parent(folder)
+        while above != table.location and table_folder(above, self._catalog, self._access).remove_if_empty():
+            above = uri.parent(above)
+
     def _locked(self, location: str) -> threading.Lock:
         """Return the lock of a location; storage may answer slowly about another one."""
         with self._lock:
@@ -139,10 +148,7 @@ class HiddenFiles:
             self._passed_over(folder, error)
         is_partition = bool(names) and folder != table.location
         if is_partition and self._catalog is not None and self._catalog.forget_dropped_partition(table, folder):
-            home.remove_empty()
-            above = uri.parent(folder)
-            while above != table.location and table_folder(above, self._catalog, self._access).remove_if_empty():
-                above = uri.parent(above)
+            self.remove_empty(table, folder)
 
     def _folder(self, location: str) -> LoggedFolder | LocalFolder:
         """Return a logged folder, or the folder of a temporary table."""

@@ -164,6 +164,8 @@ def insert_values(template: str, found: Sequence[Placeholder], values: Iterable[
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r"})
 """Escapes of characters. A quote gets a backslash: in HiveQL, 'a''b' is two adjacent strings."""
+_VARIABLE, _NO_VARIABLE = "${", "\\u0024{"
+"""Start of a variable, which the session would replace within a string too, and an escape that it leaves alone."""
 WRONG_PARAMETERS = "07001"
 _NAMED_FLOATS = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
@@ -210,7 +212,7 @@ def string_literal(value: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise DataError("a string with half of a surrogate pair is not valid text") from None
-    return f"'{text.translate(_ESCAPES)}'"
+    return f"'{text.translate(_ESCAPES).replace(_VARIABLE, _NO_VARIABLE)}'"
 
 
 def _float(value: float) -> str:

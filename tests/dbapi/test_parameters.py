@@ -142,6 +142,13 @@ def test_literals_do_not_run_into_what_is_beside_them(cursor: dbapi.Cursor) -> N
         cursor.execute("SELECT a?", [2])
 
 
+def test_variables_in_values_are_text(cursor: dbapi.Cursor) -> None:
+    """A session replaces variables everywhere in a statement, but not in values: they could end the literal."""
+    cursor.execute("SET hivevar:q = a', 'b")
+    for value in ("${hivevar:q}", "$${hivevar:q}", "$", "{hivevar:q}", "${hivevar:${hivevar:q}}"):
+        assert cursor.execute("SELECT ?", [value]).fetchall() == [(value,)]
+
+
 def test_numpy_and_pandas(cursor: dbapi.Cursor) -> None:
     moment = datetime.datetime(2024, 1, 2, 3, 4, 5, 6)
     values = [np.datetime64("2024-01-02T03:04:05.000006000"), np.datetime64("NaT"), pd.NA, pd.NaT]

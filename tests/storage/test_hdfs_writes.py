@@ -65,7 +65,7 @@ def test_what_a_killed_writer_has_left_goes(hdfs: HadoopCluster, folder: RemoteF
     folder.store.put(f"{staging}/day=1/{UPLOAD}1", b"half of")
     STAGED.end(staging)
     folder.discard_staging(staging)
-    assert len(tree(Client(hdfs.hdfs), folder.location)) == 5
+    assert len(tree(Client(hdfs.hdfs), folder.path)) == 5
     assert contract.texts(folder, folder.files()) == ["a"]
 
 

@@ -86,7 +86,7 @@ def statements(context: sharkpy.SharkContext) -> Iterator[list[str]]:
     ("query", "clauses", "most"),
     [
         ("SELECT n FROM numbers", NOW, 24),
-        ("SELECT n FROM numbers", f"{MEMORY} {NOW}", 25),
+        ("SELECT n FROM numbers", f"{MEMORY} {NOW}", 28),
         (COUNTED, f"{NOW} WITH UNBOUNDED STATE", 27),
         (JOINED, NOW, 31),
     ],

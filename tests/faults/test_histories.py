@@ -20,7 +20,7 @@ import sharkpy
 from tests.children import Child
 from tests.faults.history import KEYS, Operation, Row, Session, anomalies, operations
 from tests.storage.fault_proxy import Rule, fault_proxy
-from tests.storage.s3_servers import MotoServer, s3_client
+from tests.storage.s3_servers import MotoServer, S3Server, running
 from tests.storage.warehouses import keys
 
 CHILD = "import sys; from tests.faults.history import work; work(*sys.argv[1:])"
@@ -127,22 +127,15 @@ def test_without_retention(tmp_path: Path, seed: int, kind: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
-    server = MotoServer(tmp_path_factory.mktemp("moto"))
-    try:
-        server.start()
-        client = s3_client(server.address)
-        client.create_bucket(Bucket=BUCKET)
-        client.close()
+    with running(MotoServer(tmp_path_factory.mktemp("moto")), BUCKET) as server:
         yield server
-    finally:
-        server.stop()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_bucket_with_faults(server: MotoServer, tmp_path: Path, seed: int, kind: str) -> None:
+def test_bucket_with_faults(server: S3Server, tmp_path: Path, seed: int, kind: str) -> None:
     """Each fault meets requests in a row: some statements try again, and others fail."""
     chance = random.Random(seed)
     faults: list[dict[str, Any]] = [{"status": 503, "code": "SlowDown"}, {"no_answer": True}, {"cut_answer": 20}]

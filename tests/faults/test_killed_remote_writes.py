@@ -19,7 +19,7 @@ import sharkpy
 from tests.children import Child, status_of
 from tests.faults.test_killed_writes import CHILD
 from tests.storage.remains import objects, unnamed, wait_for_the_sweep
-from tests.storage.s3_servers import MotoServer, s3_client
+from tests.storage.s3_servers import MotoServer, S3Server, running
 from tests.storage.warehouses import open_warehouse
 
 BUCKET = "killed"
@@ -72,16 +72,9 @@ Opened = Callable[[], sharkpy.SharkContext]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
-    server = MotoServer(tmp_path_factory.mktemp("moto"))
-    try:
-        server.start()
-        client = s3_client(server.address)
-        client.create_bucket(Bucket=BUCKET)
-        client.close()
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with running(MotoServer(tmp_path_factory.mktemp("moto")), BUCKET) as server:
         yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture
@@ -90,13 +83,13 @@ def warehouse() -> str:
 
 
 @pytest.fixture
-def opened(server: MotoServer, warehouse: str, tmp_path: Path) -> Opened:
+def opened(server: S3Server, warehouse: str, tmp_path: Path) -> Opened:
     return lambda: open_warehouse(warehouse, server.address, tmp_path, **NO_RETENTION)
 
 
 @pytest.mark.parametrize("cases", [QUICK, pytest.param(tuple(CASES), marks=pytest.mark.slow)], ids=["some", "all"])
 def test_old_or_new_and_nothing_else(
-    server: MotoServer, warehouse: str, opened: Opened, tmp_path: Path, cases: tuple[str, ...]
+    server: S3Server, warehouse: str, opened: Opened, tmp_path: Path, cases: tuple[str, ...]
 ) -> None:
     """One warehouse, whose writers are killed one after the other."""
     with opened() as context:
@@ -139,7 +132,7 @@ def reset(context: sharkpy.SharkContext) -> None:
 
 @pytest.mark.parametrize("kills", [5, pytest.param(500, marks=pytest.mark.slow)])
 def test_kills_at_any_time(
-    server: MotoServer, warehouse: str, opened: Opened, tmp_path: Path, seed: int, kills: int
+    server: S3Server, warehouse: str, opened: Opened, tmp_path: Path, seed: int, kills: int
 ) -> None:
     chosen, told = random.Random(seed), {0}
     with opened() as context:

@@ -14,7 +14,7 @@ from tests.storage.azurite import AzuriteServer, azurite_program
 from tests.storage.fault_proxy import FaultProxy, fault_proxy
 from tests.storage.gcs_server import GcsServer
 from tests.storage.places import BUCKET
-from tests.storage.s3_servers import MotoServer, S3Server, SeaweedServer, s3_client
+from tests.storage.s3_servers import MotoServer, S3Server, SeaweedServer, running, s3_client
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,8 @@ def no_keys_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    yield from _running(MotoServer(tmp_path_factory.mktemp("moto")))
+    with running(MotoServer(tmp_path_factory.mktemp("moto")), BUCKET) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,8 @@ def proxy(moto: S3Server) -> Iterator[FaultProxy]:
 def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     if SeaweedServer.program() is None:
         pytest.skip("the program weed is not installed: its package is for Linux alone")
-    yield from _running(SeaweedServer(tmp_path_factory.mktemp("seaweed")))
+    with running(SeaweedServer(tmp_path_factory.mktemp("seaweed")), BUCKET) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -90,14 +92,3 @@ def s3(moto: S3Server) -> Iterator[Any]:
 def folder() -> str:
     """A folder of the bucket that no other test uses."""
     return f"s3://{BUCKET}/{uuid4().hex}"
-
-
-def _running(server: S3Server) -> Iterator[S3Server]:
-    try:
-        server.start()
-        client = s3_client(server.address)
-        client.create_bucket(Bucket=BUCKET)
-        client.close()
-        yield server
-    finally:
-        server.stop()

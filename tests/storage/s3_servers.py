@@ -9,6 +9,8 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +136,16 @@ class SeaweedServer(S3Server):
         for port in (self.port, *self.ports.values()):
             for left in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
                 left.unlink()
+
+
+@contextmanager
+def running(server: S3Server, bucket: str) -> Iterator[S3Server]:
+    """Start a server with an empty bucket, and stop it after the body."""
+    try:
+        server.start()
+        client = s3_client(server.address)
+        client.create_bucket(Bucket=bucket)
+        client.close()
+        yield server
+    finally:
+        server.stop()

@@ -27,6 +27,7 @@ ROOMS = (
         "explain",
         "session",
         "thrift",
+        "web",
         "client",
         "dbapi",
         "sqlalchemy",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import gc
 import getpass
@@ -11,6 +12,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +23,31 @@ from sharkpy.thrift.config import AUTHENTICATIONS, Limits, ServerConfig
 
 if TYPE_CHECKING:
     from sharkpy.thrift.guard import StatementBoard
+    from sharkpy.thrift.server import HiveServer
+    from sharkpy.web.server import WebServer
 
 _LOOK_SECONDS = 0.2
 _FILES = 1 << 16
+_WEB_PORT_ABOVE = 2
 
 
 def add_server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=10_000, help="default: 10000; 0: a free one")
+    parser.add_argument(
+        "--web-port",
+        type=int,
+        metavar="PORT",
+        help="of the console for browsers (default: two above --port); 0: a free one, -1: no console",
+    )
+    parser.add_argument(
+        "--web-host",
+        dest="web_hosts",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name of this machine by which browsers reach the console",
+    )
     parser.add_argument("--http-path", default="cliservice", metavar="PATH", help="of requests over HTTP")
     parser.add_argument("--auth", choices=AUTHENTICATIONS, default="none", help="how clients log in (default: none)")
     parser.add_argument("--password-file", type=Path, metavar="FILE", help="users and hashes, for --auth password")
@@ -142,17 +161,40 @@ def _serve(
         answer = session.sql("SELECT 1, ''")
         encode_row_set(list(answer.batches()), answer.schema, 0, COLUMNAR_SINCE)
         share_interpreter()
+        with _serving(server) as web:
+            session.streams.start()
+            console = f", console {web.url}" if web is not None else ""
+            sys.stdout.write(
+                f"sharkpy server listens on {config.host}:{server.port}, "
+                f"warehouse {session.catalog.warehouse_dir}{console}\n"
+            )
+            sys.stdout.flush()
+            while not received:
+                time.sleep(_LOOK_SECONDS)
+            sys.stdout.write("stopping\n")
+            sys.stdout.flush()
+            server.stop()
+
+
+@contextlib.contextmanager
+def _serving(server: HiveServer) -> Iterator[WebServer | None]:
+    """Start a server and, if it has a port, the web server over it, which is stopped at the end of the context."""
+    if server.config.web_port < 0:
         server.start()
-        session.streams.start()
-        sys.stdout.write(
-            f"sharkpy server listens on {config.host}:{server.port}, warehouse {session.catalog.warehouse_dir}\n"
-        )
-        sys.stdout.flush()
-        while not received:
-            time.sleep(_LOOK_SECONDS)
-        sys.stdout.write("stopping\n")
-        sys.stdout.flush()
-        server.stop()
+        yield None
+        return
+    from sharkpy.thrift.pages import OPERATIONS
+    from sharkpy.web.server import WebServer
+
+    web = WebServer(server.parts, server.login)
+    server.start()
+    try:
+        web.start()
+        server.parts.runner.pages_url = f"{web.url.removesuffix('/')}{OPERATIONS}"
+        yield web
+    finally:
+        server.stop(drain=False)
+        web.stop()
 
 
 def _raise_file_limit() -> None:
@@ -167,6 +209,10 @@ def _config(options: argparse.Namespace) -> ServerConfig:
     given = {one.name: getattr(options, one.name) for one in dataclasses.fields(ServerConfig) if one.name != "limits"}
     given["location_folders"] = tuple(options.location_folders)
     given["admins"] = tuple(options.admins)
+    given["web_hosts"] = tuple(options.web_hosts)
+    if options.web_port is None:
+        # Two servers with different ports do not compete for the console's port.
+        given["web_port"] = options.port + _WEB_PORT_ABOVE if options.port else 0
     return ServerConfig(**given, limits=_limits(options.limit))
 
 

@@ -52,6 +52,12 @@ class Limits:
     """Seconds that running statements have to end after SIGTERM."""
     pause_seconds: float = 120.0
     """Seconds for which one thread may keep all other threads from running. Then the process is killed."""
+    web_logins: int = 1_000
+    """Browsers that are logged in. A new one ends the oldest."""
+    web_login_seconds: float = 24 * 3600.0
+    """Seconds from the login of a browser to its end. `idle_session_seconds` applies, too."""
+    web_streams: int = 100
+    """Clients that follow events of the web server at the same time."""
 
     def __post_init__(self) -> None:
         for limit in fields(self):
@@ -74,6 +80,10 @@ class ServerConfig:
     """Name to bind with, such as "uid={user},ou=people,dc=example,dc=org" or "{user}@example.org"."""
     custom_auth: str = ""
     """module:function of (user, password) -> bool"""
+    web_port: int = -1
+    """Port of the web server; -1: no web server, 0: any free port."""
+    web_hosts: tuple[str, ...] = ()
+    """Names of this machine by which browsers may reach the web server, in addition to `host` and localhost."""
     tls_cert: Path | None = None
     tls_key: Path | None = None
     allows_unsafe: bool = False

@@ -160,7 +160,7 @@ _STYLE = (
     "progress{width:100%}"
 )
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
+PAGE_POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
 
 
 def document(title: str, parts: Sequence[str], *, refresh_seconds: int = 0) -> bytes:
@@ -170,7 +170,7 @@ def document(title: str, parts: Sequence[str], *, refresh_seconds: int = 0) -> b
     """
     head = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(PAGE_POLICY)}">',
         '<meta name="referrer" content="no-referrer">',
         f'<meta http-equiv="refresh" content="{refresh_seconds}">' if refresh_seconds else "",
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",

@@ -13,7 +13,7 @@ from sharkpy.base.errors import CancelledError
 from sharkpy.base.settings import PROCESS_MEMORY
 from sharkpy.execution.memory_watch import MemoryWatch
 from sharkpy.thrift.admission import STOPPING, AdmissionControl
-from sharkpy.thrift.auth import NEEDS_LOGIN
+from sharkpy.thrift.auth import NEEDS_LOGIN, Login
 from sharkpy.thrift.calls import CallDispatcher
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.guard import Heartbeat
@@ -59,6 +59,10 @@ class HiveServer:
     def port(self) -> int:
         return self._listener.port
 
+    @property
+    def login(self) -> Login:
+        return self._listener.login
+
     def start(self) -> Self:
         try:
             self._memory.start()
@@ -67,7 +71,7 @@ class HiveServer:
         except BaseException:
             self._close()
             raise
-        self.parts.runner.pages_url = f"{_address(self.config, self.port)}{OPERATIONS}"
+        self.parts.runner.pages_url = f"{url_of(self.config, self.port)}{OPERATIONS}"
         log.info("listening on %s:%d", self.config.host, self.port)
         return self
 
@@ -133,7 +137,8 @@ def _parts(
     return ServerParts(session, config, metrics, admission, sessions, opener, runner)
 
 
-def _address(config: ServerConfig, port: int) -> str:
+def url_of(config: ServerConfig, port: int) -> str:
+    """Return the URL of a port of the server, as browsers reach it."""
     host = socket.gethostname() if config.host in _EVERYWHERE else config.host
     return f"{'https' if config.tls_cert else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 

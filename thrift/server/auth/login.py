@@ -30,6 +30,10 @@ class Login:
         self._recent = RecentLogins()
         self._queue = LoginQueue(authenticator.checks_at_once)
 
+    def version(self) -> object:
+        """Return a value that changes with the users and passwords. Raise AuthenticationError if they are unknown."""
+        return self._authenticator.version()
+
     def check(self, user: bytes, password: bytes, host: str) -> str:
         """Return the name of an accepted user. Raise AuthenticationError if the login is refused or malformed."""
         try:

@@ -150,15 +150,15 @@ class _Exchange:
         if b"authorization" not in self._request.headers and self._service.config.auth not in NEEDS_LOGIN:
             return ""
         try:
-            user, password = _credentials(self._request.header("authorization"))
+            user, password = credentials(self._request.header("authorization"))
             return self._service.login.check(user, password, self._connection.host)
         except AuthenticationError as error:
             challenge = 'Basic realm="sharkpy", charset="UTF-8"'
             raise RefusedError(HTTPStatus.UNAUTHORIZED, error.message, WWW_Authenticate=challenge) from None
 
 
-def _credentials(given: str) -> tuple[bytes, bytes]:
-    """Return the name and the password of an Authorization header."""
+def credentials(given: str) -> tuple[bytes, bytes]:
+    """Return the name and the password of an Authorization header. Raise AuthenticationError if it is malformed."""
     scheme, _, credentials = given.partition(" ")
     if scheme.lower() != "basic":
         raise AuthenticationError("this server wants a name and a password (HTTP Basic)")

@@ -58,8 +58,8 @@ class Listener:
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._disconnects = DisconnectWatch(dispatcher.vanished)
-        login = login_for(config, self._ended.wait)
-        self._service = Service(config, dispatcher, login, refused, self._disconnects, self._admit)
+        self.login = login_for(config, self._ended.wait)
+        self._service = Service(config, dispatcher, self.login, refused, self._disconnects, self._admit)
         self._tls = server_context(config)
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
@@ -90,7 +90,7 @@ class Listener:
 
     def start(self) -> None:
         """Bind the address and accept clients in a thread."""
-        listening = _bind(self._config.host, self._config.port)
+        listening = bind(self._config.host, self._config.port)
         listening.setblocking(False)
         self._silent_connections = SilentConnections(listening, self._give_up)
         self._port = int(listening.getsockname()[1])
@@ -286,7 +286,8 @@ class Listener:
         return connection.peek(deadline)
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address. Raise ConfigurationError if that is impossible."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listening = socket.create_server((address[0], port), family=family, backlog=BACKLOG)

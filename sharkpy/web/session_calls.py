@@ -1,0 +1,77 @@
+"""Session of the reader, login and logout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from starlette.responses import Response
+
+import sharkpy
+from sharkpy.thrift.auth.authenticators import AuthenticationError
+from sharkpy.web.errors import JSON, RefusedError
+from sharkpy.web.logins import Reader
+from sharkpy.web.requests import ApiRequest, cookie_name
+from sharkpy.web.shapes import json_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAnswer:
+    """The reader, and the server. `csrf_token` is null without a login by cookie."""
+
+    user: str
+    is_admin: bool
+    needs_login: bool
+    csrf_token: str | None
+    version: str
+    warehouse: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoginBody:
+    user: str
+    password: str
+
+
+def session(request: ApiRequest) -> SessionAnswer:
+    return _session(request, request.reader)
+
+
+async def login(request: ApiRequest) -> Response:
+    """Log a browser in, and set its cookie."""
+    body, web = await request.body(LoginBody), request.web
+    version = web.login_version
+    try:
+        user = await web.check_login(
+            body.user.encode("utf-8", "replace"), body.password.encode("utf-8", "replace"), request.host
+        )
+    except AuthenticationError as error:
+        raise RefusedError(HTTPStatus.UNAUTHORIZED, error.message, "28000") from None
+    value, found = web.logins.add(user, version)
+    reader = web.reader_of(user)
+    answer = _session(request, Reader(user, reader.is_admin, reader.sees_all, found))
+    response = Response(json_bytes(answer), media_type=JSON)
+    response.set_cookie(
+        cookie_name(request.http, web), value, path="/", httponly=True, samesite="strict", secure=web.is_secure
+    )
+    return response
+
+
+def logout(request: ApiRequest) -> Response:
+    """End the login of the cookie."""
+    name = cookie_name(request.http, request.web)
+    request.web.logins.remove(request.http.cookies.get(name, ""))
+    response = Response(status_code=HTTPStatus.NO_CONTENT)
+    response.delete_cookie(name, path="/", httponly=True, samesite="strict", secure=request.web.is_secure)
+    return response
+
+
+def _session(request: ApiRequest, reader: Reader) -> SessionAnswer:
+    return SessionAnswer(
+        user=reader.user,
+        is_admin=reader.is_admin,
+        needs_login=request.web.needs_login,
+        csrf_token=reader.login.csrf_token if reader.login is not None else None,
+        version=sharkpy.__version__,
+        warehouse=str(request.parts.engine_session.catalog.warehouse_dir),
+    )

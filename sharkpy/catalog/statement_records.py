@@ -13,6 +13,16 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
+from sharkpy.catalog.statement_list import (
+    ShapeRow,
+    StatementChoice,
+    add_to_list,
+    chosen_bodies,
+    create_list,
+    newest_shapes,
+    texts_of,
+)
+
 
 class StatementState(enum.StrEnum):
     """State of a statement, by its name in listings and pages."""
@@ -119,7 +129,21 @@ class StatementFile:
             connection.execute(
                 "DELETE FROM statement_ WHERE number <= (SELECT max(number) FROM statement_) - ?", (self._most_rows,)
             )
+            create_list(connection)
+            add_to_list(connection, records, _record)
             connection.execute("COMMIT")
+
+    def chosen(self, choice: StatementChoice) -> list[StatementRecord]:
+        """Return the first chosen records, in their order."""
+        with self._connection() as connection:
+            if not _has_table(connection, "statement_list_"):
+                return []
+            return [_record(body) for body in chosen_bodies(connection, choice, VERSION)]
+
+    def shapes(self, user: str | None, limit: int) -> list[ShapeRow]:
+        """Return the newest statements, of one user if it is given, with their shapes."""
+        with self._connection() as connection:
+            return newest_shapes(connection, user, limit) if _has_table(connection, "statement_list_") else []
 
     def newest(self, user: str | None = None) -> Iterator[StatementRecord]:
         """Yield records, newest first; only the records of `user` if it is given."""
@@ -137,6 +161,11 @@ class StatementFile:
             row = connection.execute(sql, (query_id, VERSION)).fetchone()
         return None if row is None else _record(row[0])
 
+    def texts(self, query_ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of saved statements by their ids."""
+        with self._connection() as connection:
+            return texts_of(connection, query_ids) if _has_table(connection, "statement_list_") else {}
+
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with closing(
@@ -145,8 +174,8 @@ class StatementFile:
             yield connection
 
 
-def _has_table(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'statement_'").fetchone() is not None
+def _has_table(connection: sqlite3.Connection, name: str = "statement_") -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
 
 
 def _body(record: StatementRecord) -> str:

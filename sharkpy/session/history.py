@@ -10,18 +10,22 @@ import logging
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.base.wildcards import name_matches
+from sharkpy.catalog.statement_list import ShapeRow
 from sharkpy.catalog.statement_records import StatementFile
+from sharkpy.catalog.statement_shapes import shape_number
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.statement_list import StatementChoice
     from sharkpy.catalog.statement_records import StatementRecord
 
 log = logging.getLogger(__name__)
+Read = TypeVar("Read")
 
 
 class StatementHistory:
@@ -74,13 +78,43 @@ class StatementHistory:
         found.sort(key=lambda one: one.started, reverse=True)
         return found[:limit]
 
+    def chosen(self, running: Iterable[StatementRecord], choice: StatementChoice) -> list[StatementRecord]:
+        """Return the first chosen statements, running and ended ones, in their order."""
+        by_id = {one.query_id: one for one in (*running, *list(self._records))}
+        saved = self._read(lambda file: file.chosen(choice)) or []
+        # A statement that has ended in the meantime is in several of them.
+        found = {one.query_id: one for one in saved if one.query_id not in by_id}
+        return choice.sorted([*found.values(), *filter(choice.has, by_id.values())])
+
+    def shapes(self, user: str | None, limit: int) -> list[ShapeRow]:
+        """Return the newest ended statements, of one user if it is given, with their shapes."""
+        if self._file is not None:
+            return self._read(lambda file: file.shapes(user, limit)) or []
+        known = [one for one in reversed(list(self._records)) if user in (None, one.user)]
+        return [ShapeRow(shape_number(one.text), one.query_id, one.seconds) for one in known[:limit]]
+
+    def texts(self, query_ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of ended statements by their ids."""
+        known = {one.query_id: one.text for one in list(self._records)}
+        saved = self._read(lambda file: file.texts([one for one in query_ids if one not in known])) or {}
+        return {one: text for one in query_ids if (text := known.get(one, saved.get(one))) is not None}
+
+    def ended_since(self, last: StatementRecord | None) -> list[StatementRecord]:
+        """Return the records that were added after `last`, in order: all in memory if it is None or has left it."""
+        newer = itertools.takewhile(lambda one: one is not last, reversed(list(self._records)))
+        return list(newer)[::-1]
+
     def find(self, running: Iterable[StatementRecord], query_id: str) -> StatementRecord | None:
         known = list(self._records)
         found = {one.query_id: one for one in (*running, *known)}.get(query_id)
-        if found is not None or self._file is None:
-            return found
+        return self._read(lambda file: file.find(query_id)) if found is None else found
+
+    def _read(self, read: Callable[[StatementFile], Read]) -> Read | None:
+        """Return what `read` reads in the file, or None if there is no file, or it cannot be read."""
+        if self._file is None:
+            return None
         try:
-            return self._file.find(query_id)
+            return read(self._file)
         except sqlite3.Error as error:
             log.warning("the saved history of statements cannot be read: %s", error)
             return None

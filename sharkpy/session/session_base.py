@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.plan.commands import Command
+    from sharkpy.session.history import StatementHistory
     from sharkpy.streaming.scheduler import StreamScheduler
 
 
@@ -188,6 +189,15 @@ class SessionBase:
             return history.newest(running, limit, like, user)
         found = history.find(running, query_id)
         return [found] if found is not None and user in (None, found.user) else []
+
+    @property
+    def statement_history(self) -> StatementHistory:
+        """History of the statements of all sessions."""
+        return self._shared.history
+
+    def all_running_statements(self) -> list[StatementRecord]:
+        """Return records of the running statements of all sessions, each with its current progress."""
+        return self._shared.running_statements()
 
     def running_statements(self) -> list[StatementRecord]:
         """Return records of the session's running statements, each with its current progress."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.responses import Response
@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from sharkpy.thrift.pages import HTML, PAGE_POLICY, PAGES, PageRequest
 from sharkpy.web.errors import RefusedError, error_response
+from sharkpy.web.files import PageFile, page_files
 from sharkpy.web.guards import Guard
 from sharkpy.web.requests import Endpoint, Web, identify
 from sharkpy.web.routes import ROUTES
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
 
 def make_app(web: Web) -> ASGIApp:
     """Return the app of a web server."""
-    routes = [*_api_routes(web, ROUTES), *_page_routes(web)]
-    handlers = {
+    routes = [*_api_routes(web, ROUTES), *_page_routes(web), *_file_routes()]
+    handlers: dict[Any, Any] = {
+        Exception: _failed,
         404: partial(_refuse, 404, "there is no such path"),
         405: partial(_refuse, 405, "the path has no such method"),
     }
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), web.config)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False
+    return Guard(app, web.config)
+
+
+def _failed(_: Request, error: Exception) -> Response:
+    return error_response(error)
 
 
 def _refuse(status: int, text: str, request: Request, _: Exception) -> Response:
@@ -75,4 +83,15 @@ def _page_routes(web: Web) -> list[Route]:
 
         return Route(path, answer, methods=["GET"])
 
-    return [route(path, page) for path, page in PAGES.items()]
+    # Addresses of operations in logs end with a slash.
+    return [route(f"{path}{end}", page) for path, page in PAGES.items() for end in ("", "/")]
+
+
+def _file_routes() -> list[Route]:
+    def route(path: str, file: PageFile) -> Route:
+        async def answer(request: Request) -> Response:
+            return file.respond(request)
+
+        return Route(path, answer, methods=["GET"])
+
+    return [route(path, file) for path, file in page_files().items()]

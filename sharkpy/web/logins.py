@@ -93,6 +93,11 @@ class BrowserLogins:
             self._logins.move_to_end(key)
             return login
 
+    def has(self, login: BrowserLogin) -> bool:
+        """Return whether a login has not ended."""
+        with self._lock:
+            return any(one is login for one, _ in self._logins.values())
+
     def remove(self, value: str) -> None:
         with self._lock:
             self._logins.pop(_hash(value), None)

@@ -21,6 +21,7 @@ from sharkpy.thrift.auth.authenticators import AuthenticationError
 from sharkpy.thrift.auth.login_throttle import address_of
 from sharkpy.thrift.transport.http_transport import credentials
 from sharkpy.web.errors import JSON, RefusedError, error_response
+from sharkpy.web.events import Events
 from sharkpy.web.guards import SAFE_METHODS
 from sharkpy.web.logins import BrowserLogins, Reader
 from sharkpy.web.shapes import ShapeError, json_bytes, read_shape
@@ -52,6 +53,7 @@ class Web:
         self.threads = anyio.CapacityLimiter(_THREADS)
         """Limit on requests that work in threads at the same time."""
         self.stopping = threading.Event()
+        self.events = Events(self)
         self._login = login
         self._checking: Counter[str] = Counter()
         """Logins that are being checked, by address."""

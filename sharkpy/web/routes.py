@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from sharkpy.web import session_calls
-from sharkpy.web.requests import Endpoint
+from typing import Any
+
+from sharkpy.web import events, query_calls, session_calls
+from sharkpy.web.openapi import description
+from sharkpy.web.requests import ApiRequest, Endpoint
 
 API = "/api/v1"
+
+
+def describe(_: ApiRequest) -> dict[str, Any]:
+    return description(ROUTES)
+
 
 ROUTES: list[Endpoint] = [
     Endpoint(
@@ -19,6 +27,43 @@ ROUTES: list[Endpoint] = [
         takes=session_calls.LoginBody,
         gives=session_calls.SessionAnswer,
         needs_login=False,
+        statuses=(429,),
     ),
     Endpoint("POST", f"{API}/logout", session_calls.logout, "Log out"),
+    Endpoint(
+        "GET",
+        f"{API}/queries",
+        query_calls.queries,
+        "Statements that run or have ended, a page at a time",
+        gives=query_calls.QueriesAnswer,
+        parameters=query_calls.LIST_PARAMETERS,
+    ),
+    Endpoint(
+        "GET",
+        f"{API}/queries/{{name}}",
+        query_calls.query,
+        "One statement, by its id",
+        gives=query_calls.QueryAnswer,
+        statuses=(404,),
+    ),
+    Endpoint(
+        "POST", f"{API}/queries/{{name}}/cancel", query_calls.cancel, "Cancel a running statement", statuses=(404, 409)
+    ),
+    Endpoint(
+        "GET",
+        f"{API}/shapes",
+        query_calls.shapes,
+        "Statements that differ only in literals, as groups; the most seconds first",
+        gives=query_calls.ShapesAnswer,
+    ),
+    Endpoint(
+        "GET",
+        f"{API}/events",
+        events.events,
+        "Events `queries` with changed statements, at most twice a second",
+        gives=events.QueriesEvent,
+        content_type=events.EVENT_STREAM,
+        statuses=(503,),
+    ),
+    Endpoint("GET", f"{API}/openapi.json", describe, "This description", gives=dict[str, Any], needs_login=False),
 ]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from sharkpy.thrift.auth import Login
     from sharkpy.thrift.server import ServerParts
+    from sharkpy.web.events import Events
 
 log = logging.getLogger(__name__)
 _START_SECONDS = 30.0
@@ -52,6 +53,10 @@ class WebServer:
         if self._port is None:
             raise ConfigurationError("the web server has not been started")
         return self._port
+
+    @property
+    def events(self) -> Events:
+        return self._web.events
 
     @property
     def url(self) -> str:

@@ -39,6 +39,7 @@ class Process:
             self.process.kill()
         assert found, line + self.process.communicate()[1]
         self.port = int(found[1])
+        self.first_line = line
 
     def stop(self, signals: int = 1) -> None:
         for _ in range(signals):

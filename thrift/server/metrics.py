@@ -37,7 +37,7 @@ LIMITS_MET = (
     *("connections", "connections_per_address", "login", "tls", "protocol", "frame", "timeout", "call", "http"),
     *("sessions", "sessions_per_user", "sessions_per_address", "operations_per_session", "concurrent_operations"),
     *("operations_per_user", "operations_per_address"),
-    *("query_seconds", "queue", "draining", "restriction", "memory"),
+    *("query_seconds", "queue", "draining", "restriction", "memory", "web_streams"),
 )
 """Labels of refusals. Each label exists from the start, with the value 0."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -18,13 +18,16 @@ _LOOK_SECONDS = 0.5
 _CLOSING_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 60
 """Seconds that a connection without a request stays open."""
+READER_SECONDS = "sharkpy.reader_seconds"
+"""Key in the scope of a request whose client may read nothing of its answer for another time; 0: any time."""
 
 
 class WebConnection(H11Protocol):
     """One connection. `look` ends it if its client makes no progress.
 
     1. The head of a request must arrive within `login_seconds`, and so must its body after that.
-    2. A client must read at least something of its answer within `login_seconds`.
+    2. A client must read at least something of its answer within `login_seconds`, or the `READER_SECONDS` of its
+       request.
     3. A connection that the server closes has a few seconds to take the last bytes.
     """
 
@@ -75,12 +78,16 @@ class WebConnection(H11Protocol):
         if self.transport.is_closing():
             return ("closing", unsent), _CLOSING_SECONDS
         if self.flow.write_paused:
-            return ("sending", unsent), limit
+            return ("sending", unsent), self._reader_seconds()
         if self.is_idle:
             begun = self.conn.their_state is not h11.IDLE or bool(self.conn.trailing_data[0])
             is_first = self.cycle is None
             return ("waiting", id(self.cycle), begun), limit if begun or is_first else KEEP_ALIVE_SECONDS
         return ("answering", id(self.cycle), self.cycle.more_body), limit if self.cycle.more_body else 0.0
+
+    def _reader_seconds(self) -> float:
+        scope = cast("dict[str, float] | None", self.scope)
+        return (scope or {}).get(READER_SECONDS, self._limits.login_seconds)
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():

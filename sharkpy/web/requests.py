@@ -39,6 +39,7 @@ CSRF_HEADER = "X-CSRF-Token"
 _MOST_LOGINS_AT_ONCE = 64
 _MOST_LOGINS_OF_ADDRESS = 32
 _THREADS = 16
+_MOST_THREADS = 1_000
 
 
 class Web:
@@ -52,6 +53,9 @@ class Web:
         self.logins = BrowserLogins(parts.config.limits)
         self.threads = anyio.CapacityLimiter(_THREADS)
         """Limit on requests that work in threads at the same time."""
+        # As many as HiveServer2 has for as many statements.
+        self.statement_threads = anyio.CapacityLimiter(2 * parts.config.limits.concurrent_operations or _MOST_THREADS)
+        """Limit on threads that work for statements, and may wait for them."""
         self.stopping = threading.Event()
         self.events = Events(self)
         self._login = login
@@ -116,12 +120,12 @@ class ApiRequest:
         """`{name}` in the path."""
         return str(self.http.path_params["name"])
 
-    async def body(self, shape: type[Body]) -> Body:
+    async def body(self, shape: type[Body], most_bytes: int = BODY_BYTES) -> Body:
         """Return the body, which must be JSON of this shape. Raise RefusedError if it is not, or is too large."""
         if self.http.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
             raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the body must be {JSON}", "22023")
         try:
-            return read_shape(shape, json.loads(await self.raw_body()))
+            return read_shape(shape, json.loads(await self.raw_body(most_bytes)))
         except ShapeError as error:
             raise RefusedError(HTTPStatus.BAD_REQUEST, str(error), "22023") from None
         except (ValueError, RecursionError):

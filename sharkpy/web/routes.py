@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sharkpy.web import events, query_calls, session_calls
+from sharkpy.web import events, query_calls, session_calls, sql_endpoint, sql_formats, sql_statement
 from sharkpy.web.openapi import description
 from sharkpy.web.requests import ApiRequest, Endpoint
 
@@ -66,4 +66,23 @@ ROUTES: list[Endpoint] = [
         statuses=(503,),
     ),
     Endpoint("GET", f"{API}/openapi.json", describe, "This description", gives=dict[str, Any], needs_login=False),
+    Endpoint(
+        "POST",
+        "/v1/sql",
+        sql_endpoint.sql,
+        "Run a statement, and get its rows",
+        takes=sql_statement.SqlBody,
+        content_type=sql_formats.ArrowStream.content_type,
+        statuses=(404, 406, 408, 413, 429, 503),
+    ),
+    Endpoint(
+        "POST",
+        "/v1/sessions",
+        sql_endpoint.open_session,
+        "Open a session for statements",
+        takes=sql_endpoint.SessionBody,
+        gives=sql_endpoint.OpenedSession,
+        statuses=(429,),
+    ),
+    Endpoint("DELETE", "/v1/sessions/{name}", sql_endpoint.close_session, "Close a session", statuses=(404,)),
 ]

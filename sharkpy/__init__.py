@@ -14,8 +14,9 @@ from sharkpy.base.errors import SharkError
 from sharkpy.base.version import __version__
 
 if TYPE_CHECKING:
+    import os
+
     from sharkpy import errors
-    from sharkpy.session.connect import connect
     from sharkpy.session.result import Result
     from sharkpy.session.shark_context import SharkContext
     from sharkpy.udf.user.declare import aggregate, function, table_function
@@ -33,7 +34,6 @@ __all__ = [
 ]
 
 _LAZY = {
-    "connect": "sharkpy.session.connect",
     "SharkContext": "sharkpy.session.shark_context",
     "Result": "sharkpy.session.result",
     "function": "sharkpy.udf.user.declare",
@@ -42,6 +42,29 @@ _LAZY = {
     "load_ipython_extension": "sharkpy.notebook",
     "unload_ipython_extension": "sharkpy.notebook",
 }
+
+
+def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None = None, **conf: object) -> SharkContext:
+    """Open a session over a warehouse, a folder or a URI (default: SHARKPY_WAREHOUSE, else in the user's data folder).
+
+    Settings are keyword arguments, `**{"shark.block.rows": 100_000}` or `shark_block_rows=100_000`. Raise
+    ConfigurationError if the warehouse cannot be written, or belongs to another catalog.
+
+    If `master` is the URL of a server, `https://[user:password@]host[:port][/database]`, statements run there. Such a
+    session is a `sharkpy.client.http_session.HttpSession`: it has `sql`, `cancel`, `stop` and `current_database`.
+    """
+    if master.lower().startswith(("http://", "https://")):
+        from typing import cast
+
+        from sharkpy.base.errors import ConfigurationError
+        from sharkpy.client.http_session import connect_over_http
+
+        if warehouse is not None:
+            raise ConfigurationError("a server has its own warehouse", hint="leave the warehouse out")
+        return cast("SharkContext", connect_over_http(master, conf))
+    from sharkpy.session.connect import connect
+
+    return connect(master, warehouse, **conf)
 
 
 def __getattr__(name: str) -> object:

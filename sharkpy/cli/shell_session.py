@@ -119,8 +119,8 @@ def open_session(
             opened.start_streams()
         return opened, LocalNames(opened)
     from sharkpy.client import connect_to, parse_url
-    from sharkpy.client.remote_calls import LoginError
     from sharkpy.client.remote_session import RemoteNames
+    from sharkpy.client.server_errors import LoginError
 
     url = _with_login(parse_url(options.url), options)
     try:

@@ -20,7 +20,8 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TSSLSocket import TSSLSocket
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TTransportException
 
-from sharkpy.base.errors import CancelledError, ConfigurationError, ExecutionError, SharkError
+from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError
+from sharkpy.client.server_errors import LoginError, server_error
 from sharkpy.client.server_url import ServerUrl
 from sharkpy.thrift.bindings import TCLIService, ttypes
 
@@ -33,7 +34,6 @@ _PREFIX = re.compile(
 )
 """Prefix that servers put before a message: Java's and Hive's names of the error's kind."""
 _HINT = re.compile(r"; (did you mean .*)")
-CANCELLED = "57014"
 
 
 class RemoteCalls:
@@ -83,8 +83,7 @@ def error_of(message: str, sqlstate: str | None) -> SharkError:
             text = text[: match.start()]
     elif said := _HINT.search(text):
         hint, text = said.group(1), text[: said.start()]
-    kind = CancelledError if sqlstate == CANCELLED else ExecutionError
-    return kind(text.strip() or message, sqlstate=sqlstate or "HY000", line=line, column=column, hint=hint)
+    return server_error(text.strip() or message, sqlstate, line, column, hint)
 
 
 _START, _OK, _COMPLETE = 1, 2, 5
@@ -92,12 +91,6 @@ _HTTP_OK, _HTTP_REFUSED = 200, (401, 403)
 _NOBODY = "anonymous"
 LOGIN_SECONDS = 20
 MAX_FRAME_BYTES = (1 << 30) - 1
-
-
-class LoginError(ExecutionError):
-    """Error for a login that the server refuses."""
-
-    sqlstate = "28000"
 
 
 def open_channel(url: ServerUrl) -> Any:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.client.arrow_rows import batch_of
-from sharkpy.client.remote_calls import CANCELLED, RemoteCalls, error_of
+from sharkpy.client.remote_calls import RemoteCalls, error_of
+from sharkpy.client.server_errors import CANCELLED
 from sharkpy.execution.statement import Progress, ProgressListener
 from sharkpy.thrift.bindings import ttypes
 from sharkpy.values.types import Schema

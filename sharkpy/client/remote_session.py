@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from sharkpy.client.arrow_rows import schema_of
 from sharkpy.client.remote_calls import RemoteCalls
 from sharkpy.client.remote_operation import RemoteOperation
 from sharkpy.client.server_url import ServerUrl
+from sharkpy.client.statement_texts import is_plan, used_database
 from sharkpy.execution.statement import Progress, ProgressListener
 from sharkpy.session.result import Result
 from sharkpy.thrift.bindings import ttypes
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _NEWEST = ttypes.TProtocolVersion.HIVE_CLI_SERVICE_PROTOCOL_V10
 _OLDEST_IN_COLUMNS = ttypes.TProtocolVersion.HIVE_CLI_SERVICE_PROTOCOL_V6
-_USE = re.compile(r"\s*use\s+(?:database\s+)?`?([^`;\s]+)`?\s*;?\s*", re.IGNORECASE)
-_PLAN = re.compile(r"\s*explain\b", re.IGNORECASE)
 
 
 def connect_to(url: ServerUrl, settings: Mapping[str, str] | None = None) -> RemoteSession:
@@ -115,14 +113,16 @@ class RemoteSession:
         except BaseException:
             operation.close()
             raise
-        if used := _USE.fullmatch(text):
-            self.current_database = used.group(1).lower()
+        self.current_database = used_database(text) or self.current_database
         if not operation.has_rows:
             operation.close()
             return Result(schema, rows_written=operation.rows_written)
-        is_plan = _PLAN.match(text) is not None and len(schema) == 1
         return Result(
-            schema, operation.batches(schema), on_close=operation.close, on_cancel=operation.cancel, is_text=is_plan
+            schema,
+            operation.batches(schema),
+            on_close=operation.close,
+            on_cancel=operation.cancel,
+            is_text=is_plan(text, len(schema)),
         )
 
     def metadata(self, call: str, request: Any) -> Iterator[tuple[Schema, pa.RecordBatch]]:

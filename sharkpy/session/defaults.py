@@ -17,8 +17,12 @@ from sharkpy.catalog.path_gate import local_path
 def add_keywords(conf: Conf, keywords: Mapping[str, object]) -> Conf:
     """Set the settings that `connect` and similar functions get as keywords in `conf`."""
     for key, value in keywords.items():
-        conf.set(setting_key(key), str(value).lower() if isinstance(value, bool) else str(value))
+        conf.set(setting_key(key), setting_text(value))
     return conf
+
+
+def setting_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def setting_key(keyword: str) -> str:

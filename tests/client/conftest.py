@@ -9,6 +9,7 @@ import pytest
 
 import sharkpy
 from sharkpy.thrift.config import ServerConfig
+from sharkpy.web.server import WebServer
 from tests.thrift.clients.served import EVERY, FULL_ROW, NAMES, Served, serving
 
 
@@ -24,7 +25,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """
     with sharkpy.connect("local[2]", tmp_path_factory.mktemp("client") / "w") as session:
         session.sql(setup)
-        with serving(session, ServerConfig(port=0)) as one:
+        with serving(session, ServerConfig(port=0, web_port=0)) as one:
             yield one
 
 
@@ -35,5 +36,17 @@ def locked(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
     path: Path = tmp_path_factory.mktemp("auth") / "passwords"
     set_password(path, "ada", "analytical")
-    with serving(served.session, ServerConfig(port=0, auth="password", password_file=path)) as one:
+    with serving(served.session, ServerConfig(port=0, web_port=0, auth="password", password_file=path)) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def web(served: Served) -> Iterator[WebServer]:
+    with WebServer(served.server.parts, served.server.login) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def locked_web(locked: Served) -> Iterator[WebServer]:
+    with WebServer(locked.server.parts, locked.server.login) as one:
         yield one

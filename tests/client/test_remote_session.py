@@ -17,8 +17,8 @@ from sharkpy.base.errors import CancelledError, ExecutionError, SharkError
 from sharkpy.cli.completer import SharkCompleter
 from sharkpy.cli.main import main
 from sharkpy.client import RemoteSession, connect_to, parse_url
-from sharkpy.client.remote_calls import LoginError
 from sharkpy.client.remote_session import RemoteNames
+from sharkpy.client.server_errors import LoginError
 from sharkpy.execution.statement import Progress
 from sharkpy.thrift.config import ServerConfig
 from tests.thrift.clients.served import NAMES, Served, serving

@@ -22,7 +22,7 @@ from sharkpy.values.types import from_arrow
 from tests.thrift import spark_server
 
 Auth = Literal["NONE", "NOSASL"]
-_LISTENS = re.compile(r"listens on 127\.0\.0\.1:(\d+)")
+_LISTENS = re.compile(r"listens on 127\.0\.0\.1:(\d+).*, console http://127\.0\.0\.1:(\d+)/")
 _STOP_SECONDS = 60
 
 
@@ -32,6 +32,8 @@ class Server:
     port: int
     process_id: int
     auth: Auth
+    web_port: int = 0
+    """Port of HTTP; 0 if there is none."""
 
     def connect(self) -> Any:
         return hive.connect("127.0.0.1", self.port, username="bench", auth=self.auth)
@@ -75,7 +77,7 @@ def serve(folder: str, auth: Auth = "NONE") -> Iterator[Server]:
             found = _LISTENS.search(line)
             if found is None:
                 raise RuntimeError(f"the server did not start: {line}{Path(folder, 'log').read_text()}")
-            yield Server("sharkpy", int(found[1]), process.pid, auth)
+            yield Server("sharkpy", int(found[1]), process.pid, auth, int(found[2]))
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(_STOP_SECONDS)

@@ -184,14 +184,17 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def files(*places: str) -> list[Path]:
-    """Python files and documents of folders and files, without the links of `sharkpy/`."""
+    """Python files and documents of folders and files, without the links of `sharkpy/` and packages of npm."""
     paths: list[Path] = []
     for place in places:
         path = (ROOT / place).absolute()
         paths += [path] if path.is_file() else [*path.rglob("*.py"), *path.rglob("*.md")]
     links = [link for link in (ROOT / "sharkpy").iterdir() if link.is_symlink()]
     records = {ROOT / record for record in RECORDS}
-    return sorted({path for path in paths if not any(link in path.parents for link in links)} - records)
+    return sorted(
+        {path for path in paths if "node_modules" not in path.parts and not any(link in path.parents for link in links)}
+        - records
+    )
 
 
 def main(*arguments: str) -> int:

@@ -1,0 +1,157 @@
+/**
+ * Vite plugin that answers the page's API with invented data, for development and tests. It is not shipped.
+ *
+ * Cookies change what it answers: `login=1` needs a login (password "shark"), `hostile=1` fills all texts with markup,
+ * `empty=1` is a new server.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Connect, Plugin } from "vite";
+import { isOver, type Query, type QueryState } from "../src/api.ts";
+import { HOSTILE, makeLargeProfile, makeProfile, makeQueries, makeShapes } from "./data.ts";
+import { answerStatement } from "./statements.ts";
+
+/** Content policy of the server. The page must work under it. */
+export const CONTENT_POLICY =
+  "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+const worlds = new Map<string, Query[]>();
+const loggedIn = new Set<string>();
+
+function queriesOf(request: IncomingMessage): Query[] {
+  const cookies = request.headers.cookie ?? "";
+  if (cookies.includes("empty=1")) return [];
+  const name = cookies.includes("hostile=1") ? "hostile" : "usual";
+  const found = worlds.get(name) ?? makeQueries(400, Date.now(), name === "hostile");
+  worlds.set(name, found);
+  return found;
+}
+
+function json(response: ServerResponse, value: unknown, status = 200): void {
+  response.statusCode = status;
+  response.setHeader("Content-Type", "application/json");
+  response.end(status === 204 ? undefined : JSON.stringify(value));
+}
+
+function refuse(response: ServerResponse, status: number, message: string, hint: string | null = null): void {
+  json(response, { error: { message, sqlstate: null, line: null, column: null, hint } }, status);
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
+  let text = "";
+  for await (const chunk of request) text += chunk;
+  return JSON.parse(text || "{}") as Record<string, unknown>;
+}
+
+function sessionOf(request: IncomingMessage) {
+  const cookies = request.headers.cookie ?? "";
+  return {
+    user: cookies.includes("hostile=1") ? HOSTILE : "ada",
+    is_admin: true,
+    needs_login: cookies.includes("login=1"),
+    csrf_token: "token",
+    version: "0.1.0",
+    warehouse: "/data/warehouse",
+  };
+}
+
+function listed(queries: Query[], asked: URLSearchParams) {
+  const states = asked.getAll("state");
+  const text = (asked.get("text") ?? "").toLowerCase();
+  const since = asked.get("since") ?? "";
+  const until = asked.get("until") ?? "9";
+  const sort = (asked.get("sort") ?? "started") as keyof Query;
+  const sign = asked.get("descending") === "false" ? 1 : -1;
+  const fitting = queries
+    .filter((query) => !states.length || states.includes(query.state))
+    .filter((query) => !asked.get("user") || query.user === asked.get("user"))
+    .filter((query) => query.text.toLowerCase().includes(text) && query.started >= since && query.started <= until)
+    .sort((a, b) => sign * ((a[sort] ?? 0) < (b[sort] ?? 0) ? -1 : 1));
+  const from = Number(asked.get("cursor") ?? 0);
+  const to = from + Number(asked.get("limit") ?? 50);
+  return { queries: fitting.slice(from, to), next: to < fitting.length ? String(to) : null };
+}
+
+/** Let running queries get on, and return the changed ones. */
+function tick(queries: Query[]): Query[] {
+  const changed = queries.filter((query) => !isOver(query.state));
+  for (const query of changed) {
+    const progress = query.progress;
+    if (!progress || query.state !== "running") continue;
+    progress.rows_read = Math.floor((progress.rows_read ?? 0) * 1.02);
+    progress.tasks_done = Math.min(
+      (progress.tasks_total ?? 1) - 1,
+      (progress.tasks_done ?? 0) + (Math.random() < 0.2 ? 1 : 0),
+    );
+  }
+  return changed;
+}
+
+function events(request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+  const timer = setInterval(() => {
+    const changed = tick(queriesOf(request));
+    response.write(changed.length ? `event: queries\ndata: ${JSON.stringify(changed)}\n\n` : ": heartbeat\n\n");
+  }, 500);
+  request.on("close", () => clearInterval(timer));
+}
+
+function sendQuery(request: IncomingMessage, response: ServerResponse, id: string) {
+  const query = queriesOf(request).find((candidate) => candidate.query_id === id) ?? queriesOf(request)[6];
+  if (!query || id === "missing") return refuse(response, 404, `there is no query "${id}"`);
+  const isHostile = (request.headers.cookie ?? "").includes("hostile=1");
+  const profile =
+    id === "large" ? makeLargeProfile(query, 500) : isOver(query.state) ? makeProfile(query, isHostile) : null;
+  json(response, { ...query, profile });
+}
+
+function cancel(request: IncomingMessage, response: ServerResponse, id: string) {
+  const query = queriesOf(request).find((candidate) => candidate.query_id === id);
+  if (!query) return refuse(response, 404, `there is no query "${id}"`);
+  if (isOver(query.state)) return refuse(response, 409, "the query is over");
+  Object.assign(query, { state: "cancelled" satisfies QueryState, seconds: 4.2, progress: null });
+  json(response, null, 204);
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, next: () => void): Promise<void> {
+  const url = new URL(request.url ?? "/", "http://mock");
+  const cookies = request.headers.cookie ?? "";
+  const [, name = "", id = "", action = ""] = /^\/api\/v1\/([^/]+)\/?([^/]*)\/?([^/]*)/.exec(url.pathname) ?? [];
+  response.setHeader("Content-Security-Policy", CONTENT_POLICY);
+  if (!name && url.pathname !== "/v1/sql") return next();
+  if (request.method === "POST" && name !== "login" && request.headers["x-csrf-token"] !== "token") {
+    return refuse(response, 403, "the request has not the login's X-CSRF-Token");
+  }
+  if (name === "login") {
+    const given = await bodyOf(request);
+    if (given.password !== "shark") return refuse(response, 401, "wrong user or password");
+    loggedIn.add("reader");
+    return json(response, sessionOf(request));
+  }
+  if (cookies.includes("login=1") && !loggedIn.has("reader")) return refuse(response, 401, "log in first");
+  if (url.pathname === "/v1/sql")
+    return answerStatement(await bodyOf(request), request, response, cookies.includes("hostile=1"));
+  if (name === "logout") {
+    loggedIn.clear();
+    return json(response, null, 204);
+  }
+  if (name === "session") return json(response, sessionOf(request));
+  if (name === "shapes")
+    return json(response, { shapes: makeShapes(queriesOf(request).filter((query) => isOver(query.state))) });
+  if (name === "events") return events(request, response);
+  if (name === "queries" && action === "cancel") return cancel(request, response, decodeURIComponent(id));
+  if (name === "queries" && id) return sendQuery(request, response, decodeURIComponent(id));
+  if (name === "queries") return json(response, listed(queriesOf(request), url.searchParams));
+  refuse(response, 404, "there is no such resource");
+}
+
+export function mockServer(): Plugin {
+  const use = (middlewares: Connect.Server) => {
+    middlewares.use((request, response, next) => {
+      answer(request, response, next).catch((error: Error) => refuse(response, 500, error.message));
+    });
+  };
+  return {
+    name: "sharkpy-mock",
+    configurePreviewServer: (server) => use(server.middlewares),
+  };
+}

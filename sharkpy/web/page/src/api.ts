@@ -1,0 +1,251 @@
+/** Types of the server's JSON API, and its client. Times are ISO 8601 in UTC, sizes bytes, durations seconds. */
+
+/** `waiting`: idle until its reader asks for more rows. `closed`: its reader closed it before the last row. */
+export type QueryState =
+  | "queued"
+  | "running"
+  | "waiting"
+  | "finished"
+  | "failed"
+  | "cancelled"
+  | "timed_out"
+  | "closed";
+
+export interface Session {
+  user: string;
+  is_admin: boolean;
+  needs_login: boolean;
+  csrf_token: string | null;
+  version: string;
+  warehouse: string;
+}
+
+export interface SqlError {
+  message: string;
+  sqlstate: string | null;
+  line: number | null;
+  column: number | null;
+  hint: string | null;
+}
+
+export interface Progress {
+  stage: string | number | null;
+  stages_done: number | null;
+  tasks_done: number | null;
+  tasks_total: number | null;
+  rows_read: number | null;
+  queued_behind: string | number | null;
+}
+
+export interface Query {
+  query_id: string;
+  state: QueryState;
+  kind: string | null;
+  text: string;
+  user: string | null;
+  session: string | null;
+  tag: string | null;
+  started: string;
+  seconds: number | null;
+  queued_seconds: number | null;
+  planning_seconds: number | null;
+  running_seconds: number | null;
+  rows_read: number | null;
+  rows_returned: number | null;
+  rows_written: number | null;
+  bytes_read: number | null;
+  bytes_spilled: number | null;
+  cpu_seconds: number | null;
+  peak_bytes: number | null;
+  blocks_read: number | null;
+  blocks_pruned: number | null;
+  progress: Progress | null;
+  error: SqlError | null;
+}
+
+export interface Operator {
+  id: number;
+  stage: number | null;
+  children: number[];
+  kind: string;
+  label: string;
+  rows: number | null;
+  bytes: number | null;
+  seconds: number | null;
+  blocks_read: number | null;
+  blocks_pruned: number | null;
+  notes: string[];
+}
+
+export interface Stage {
+  number: number;
+  label: string;
+  placement: "driver" | "rdd";
+  tasks: number | null;
+  rows_in: number | null;
+  rows_out: number | null;
+  bytes_out: number | null;
+  started: string | number | null;
+  seconds: number | null;
+  task_seconds: number | null;
+  exchange: string | null;
+  bucket_bytes: number[] | null;
+  cpu_seconds_per_task: number[] | null;
+  rows_per_task: number[] | null;
+  blocks_rebuilt: number | null;
+  requests: number | null;
+}
+
+export interface Decision {
+  when: "planning" | "run time";
+  text: string;
+  figures: Record<string, number>;
+}
+
+export interface Profile {
+  version: 1;
+  query_id: string;
+  text: string;
+  seconds: number | null;
+  planning_seconds: number | null;
+  queued_seconds: number | null;
+  running_seconds: number | null;
+  rows_read: number | null;
+  rows_returned: number | null;
+  bytes_read: number | null;
+  bytes_spilled: number | null;
+  root: number | null;
+  operators: Operator[];
+  stages: Stage[];
+  decisions: Decision[];
+  error: SqlError | null;
+}
+
+export type QueryWithProfile = Query & { profile: Profile | null };
+
+export interface Shape {
+  shape: string;
+  example_id: string;
+  count: number;
+  total_seconds: number;
+  p50_seconds: number;
+  p99_seconds: number;
+}
+
+export interface QueryPage {
+  queries: Query[];
+  next: string | null;
+}
+
+/** Answer of the server that is not a success. `status` is 0 if the server did not answer. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly error: SqlError,
+  ) {
+    super(error.message);
+    this.name = "ApiError";
+  }
+}
+
+let csrfToken: string | null = null;
+let onLoggedOut: () => void = () => {};
+
+/** Call `listener` when a request finds that the login has ended. */
+export function whenLoggedOut(listener: () => void): void {
+  onLoggedOut = listener;
+}
+
+/** Address of a resource of the server, which may have a path of its own at a proxy. */
+export function addressOf(path: string): string {
+  return new URL(path, document.baseURI).href;
+}
+
+/** Headers of a request that changes something. */
+export function postHeaders(): Record<string, string> {
+  return { "Content-Type": "application/json", ...(csrfToken ? { "X-CSRF-Token": csrfToken } : {}) };
+}
+
+export async function errorOf(response: Response): Promise<ApiError> {
+  const plain: SqlError = {
+    message: `The server answered ${response.status} ${response.statusText}`.trim(),
+    sqlstate: null,
+    line: null,
+    column: null,
+    hint: null,
+  };
+  try {
+    const body = (await response.json()) as { error?: Partial<SqlError> };
+    return new ApiError(response.status, { ...plain, ...body.error });
+  } catch {
+    return new ApiError(response.status, plain);
+  }
+}
+
+/** Send a request, and raise ApiError unless the answer is a success. */
+export async function send(path: string, init: RequestInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(addressOf(path), { credentials: "same-origin", ...init });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(0, {
+      message: "The server cannot be reached",
+      sqlstate: null,
+      line: null,
+      column: null,
+      hint: "Check that it runs, then try again.",
+    });
+  }
+  if (response.ok) return response;
+  const error = await errorOf(response);
+  if (response.status === 401 && !path.endsWith("/login")) onLoggedOut();
+  throw error;
+}
+
+async function get<Answer>(path: string, signal?: AbortSignal): Promise<Answer> {
+  return (await (await send(path, signal ? { signal } : {})).json()) as Answer;
+}
+
+function remember(session: Session): Session {
+  csrfToken = session.csrf_token;
+  return session;
+}
+
+export const api = {
+  async session(): Promise<Session> {
+    return remember(await get<Session>("api/v1/session"));
+  },
+  async login(user: string, password: string): Promise<Session> {
+    const response = await send("api/v1/login", {
+      method: "POST",
+      headers: postHeaders(),
+      body: JSON.stringify({ user, password }),
+    });
+    return remember((await response.json()) as Session);
+  },
+  async logout(): Promise<void> {
+    await send("api/v1/logout", { method: "POST", headers: postHeaders(), body: "{}" });
+    csrfToken = null;
+  },
+  queries(parameters: URLSearchParams, signal?: AbortSignal): Promise<QueryPage> {
+    return get<QueryPage>(`api/v1/queries?${parameters}`, signal);
+  },
+  query(id: string, signal?: AbortSignal): Promise<QueryWithProfile> {
+    return get<QueryWithProfile>(`api/v1/queries/${encodeURIComponent(id)}`, signal);
+  },
+  async cancel(id: string): Promise<void> {
+    await send(`api/v1/queries/${encodeURIComponent(id)}/cancel`, {
+      method: "POST",
+      headers: postHeaders(),
+      body: "{}",
+    });
+  },
+  async shapes(signal?: AbortSignal): Promise<Shape[]> {
+    return (await get<{ shapes: Shape[] }>("api/v1/shapes", signal)).shapes;
+  },
+};
+
+export function isOver(state: QueryState): boolean {
+  return state !== "queued" && state !== "running" && state !== "waiting";
+}

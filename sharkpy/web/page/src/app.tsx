@@ -1,0 +1,77 @@
+/** The console: login, navigation, and the page of the current address. */
+import { useEffect, useRef } from "preact/hooks";
+import { LoginPage } from "./pages/login";
+import { OverviewPage } from "./pages/overview";
+import { QueriesPage } from "./pages/queries/queries_page";
+import { Confirmation } from "./parts/dialog";
+import { lazy } from "./parts/lazy";
+import { Navigation } from "./parts/navigation";
+import { isPaletteOpen, Palette } from "./parts/palette";
+import { Empty } from "./parts/parts";
+import { Toasts } from "./parts/toasts";
+import { path } from "./router";
+import { askSession, sessionState } from "./session";
+
+const QueryPage = lazy<{ id: string }>(async () => (await import("./pages/query/query_page")).QueryPage);
+const WorksheetPage = lazy<object>(async () => (await import("./pages/worksheet/worksheet_page")).WorksheetPage);
+
+function CurrentPage() {
+  const [, name, id] = path.value.split("/");
+  if (!name) return <OverviewPage />;
+  if (name === "queries" && id) return <QueryPage key={id} id={decodeURIComponent(id)} />;
+  if (name === "queries") return <QueriesPage />;
+  if (name === "worksheet") return <WorksheetPage />;
+  return (
+    <Empty icon="search" title="There is no such page">
+      <p>The address may have a typing error.</p>
+      <a class="button" href="#/">
+        Go to the overview
+      </a>
+    </Empty>
+  );
+}
+
+export function App() {
+  useEffect(() => {
+    askSession();
+    const onKey = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && sessionState.value === "open") {
+        event.preventDefault();
+        isPaletteOpen.value = !isPaletteOpen.value;
+      }
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
+  const main = useRef<HTMLElement>(null);
+  switch (sessionState.value) {
+    case "asking":
+      return null;
+    case "login":
+      return <LoginPage />;
+    case "unreachable":
+      return (
+        <Empty icon="alert" title="The server cannot be reached">
+          <p>Check that it runs, then try again.</p>
+          <button type="button" class="button primary" onClick={askSession}>
+            Try again
+          </button>
+        </Empty>
+      );
+    default:
+      return (
+        <div class="shell">
+          <button type="button" class="button skip" onClick={() => main.current?.focus()}>
+            Skip to the page
+          </button>
+          <Navigation />
+          <main ref={main} tabIndex={-1}>
+            <CurrentPage />
+          </main>
+          <Palette />
+          <Confirmation />
+          <Toasts />
+        </div>
+      );
+  }
+}

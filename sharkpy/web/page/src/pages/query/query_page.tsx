@@ -1,0 +1,3 @@
+export function QueryPage({ id }: { id: string }) {
+  return <p>{id}</p>;
+}

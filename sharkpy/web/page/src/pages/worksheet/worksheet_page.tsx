@@ -1,0 +1,3 @@
+export function WorksheetPage() {
+  return <p>later</p>;
+}

@@ -1,0 +1,43 @@
+import { gzipSync } from "node:zlib";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
+import { licences } from "./licences.ts";
+import { mockServer } from "./mock/plugin.ts";
+
+const COMPRESSED = /\.(js|css|html|svg|txt)$/;
+
+/** Write a `.gz` file next to each text file, which the server sends as it is. */
+function compressed(): Plugin {
+  return {
+    name: "compressed",
+    generateBundle: {
+      order: "post",
+      handler(_, bundle) {
+        for (const [name, item] of Object.entries(bundle)) {
+          if (!COMPRESSED.test(name)) continue;
+          const source = gzipSync(item.type === "chunk" ? item.code : item.source, { level: 9 });
+          this.emitFile({ type: "asset", fileName: `${name}.gz`, source });
+        }
+      },
+    },
+  };
+}
+
+const server = process.env.SHARKPY_SERVER;
+
+export default defineConfig({
+  base: "./",
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  build: {
+    outDir: "../static",
+    emptyOutDir: true,
+    target: "es2023",
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+    license: false,
+  },
+  plugins: [licences(), compressed(), ...(server ? [] : [mockServer()])],
+  ...(server ? { server: { proxy: { "/api": server, "/v1": server } } } : {}),
+  test: { include: ["tests/unit/**/*.test.ts"] },
+});

@@ -1,0 +1,133 @@
+/** Stages on a line of time, with the tasks and buckets of one. */
+import { useState } from "preact/hooks";
+import type { Stage } from "../../api";
+import { bytes, count, seconds, shortCount } from "../../format";
+import { Icon } from "../../parts/icons";
+import { Empty } from "../../parts/parts";
+import { Bars } from "./bars";
+import { Fact } from "./operator_panel";
+import { skewOf } from "./plan_layout";
+
+export interface Span {
+  stage: Stage;
+  /** Seconds after the first stage began, or null if the start is not known. */
+  from: number | null;
+  seconds: number;
+}
+
+/** Places of stages in time, in the order of their start. */
+export function stageSpans(stages: readonly Stage[]): { spans: Span[]; total: number } {
+  const starts = stages.map((stage) => {
+    if (stage.started === null) return null;
+    const start = typeof stage.started === "number" ? stage.started : Date.parse(stage.started) / 1000;
+    return Number.isFinite(start) ? start : null;
+  });
+  const known = starts.filter((start) => start !== null);
+  const first = known.length ? Math.min(...known) : 0;
+  const spans = stages.map((stage, index) => {
+    const start = starts[index] ?? null;
+    return { stage, from: start === null ? null : start - first, seconds: stage.seconds ?? 0 };
+  });
+  spans.sort((a, b) => (a.from ?? 0) - (b.from ?? 0) || a.stage.number - b.stage.number);
+  return { spans, total: Math.max(1e-6, ...spans.map((span) => (span.from ?? 0) + span.seconds)) };
+}
+
+export function StagesView({ stages }: { stages: Stage[] }) {
+  const [open, setOpen] = useState<number | null>(null);
+  if (!stages.length) {
+    return (
+      <Empty icon="clock" title="No stages">
+        <p>The statement was answered without tasks.</p>
+      </Empty>
+    );
+  }
+  const { spans, total } = stageSpans(stages);
+  return (
+    <div class="card stages">
+      <div class="stage-axis" aria-hidden="true">
+        <span>0 s</span>
+        <span>{seconds(total / 2)}</span>
+        <span>{seconds(total)}</span>
+      </div>
+      <ul>
+        {spans.map((span) => (
+          <li key={span.stage.number}>
+            <StageRow
+              span={span}
+              total={total}
+              isOpen={open === span.stage.number}
+              onToggle={() => setOpen(open === span.stage.number ? null : span.stage.number)}
+            />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function StageRow(props: { span: Span; total: number; isOpen: boolean; onToggle: () => void }) {
+  const { stage, from, seconds: length } = props.span;
+  const skew = skewOf(stage.rows_per_task);
+  return (
+    <>
+      <button type="button" class="stage-row" aria-expanded={props.isOpen} onClick={props.onToggle}>
+        <Icon name={props.isOpen ? "down" : "right"} size={11} />
+        <span class="stage-name">
+          <strong>{stage.number}</strong> {stage.label}
+        </span>
+        <span class="stage-track">
+          {from !== null && (
+            <i
+              class={stage.placement}
+              style={{
+                left: `${(100 * from) / props.total}%`,
+                width: `max(3px, ${(100 * length) / props.total}%)`,
+              }}
+            />
+          )}
+        </span>
+        <span class="stage-facts">
+          {seconds(stage.seconds)}
+          <small>
+            {stage.tasks === 1 ? "1 task" : `${count(stage.tasks)} tasks`} · {shortCount(stage.rows_out)} rows
+          </small>
+        </span>
+      </button>
+      {props.isOpen && (
+        <div class="stage-details">
+          <dl class="facts">
+            <Fact title="Runs on" value={stage.placement === "rdd" ? "workers" : "driver"} />
+            <Fact title="Time of tasks" value={seconds(stage.task_seconds)} />
+            <Fact title="Rows in" value={count(stage.rows_in)} />
+            <Fact title="Rows out" value={count(stage.rows_out)} />
+            <Fact title="Bytes out" value={bytes(stage.bytes_out)} />
+            {stage.exchange && <Fact title="Exchange" value={stage.exchange} />}
+            {stage.blocks_rebuilt ? <Fact title="Blocks rebuilt" value={count(stage.blocks_rebuilt)} /> : null}
+            {stage.requests ? <Fact title="Requests to stores" value={count(stage.requests)} /> : null}
+            {skew !== null && <Fact title="Skew of rows" value={`${skew.toFixed(1)}×`} />}
+          </dl>
+          <div class="stage-bars">
+            {Boolean(stage.rows_per_task?.length) && (
+              <section>
+                <h4>Rows of each task</h4>
+                <Bars values={stage.rows_per_task ?? []} format={count} label="Rows of each task" />
+              </section>
+            )}
+            {Boolean(stage.cpu_seconds_per_task?.length) && (
+              <section>
+                <h4>CPU time of each task</h4>
+                <Bars values={stage.cpu_seconds_per_task ?? []} format={seconds} label="CPU time of each task" />
+              </section>
+            )}
+            {Boolean(stage.bucket_bytes?.length) && (
+              <section>
+                <h4>Bytes of each bucket</h4>
+                <Bars values={stage.bucket_bytes ?? []} format={bytes} label="Bytes of each bucket" />
+              </section>
+            )}
+          </div>
+        </div>
+      )}
+    </>
+  );
+}

@@ -117,7 +117,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, next: 
   const cookies = request.headers.cookie ?? "";
   const [, name = "", id = "", action = ""] = /^\/api\/v1\/([^/]+)\/?([^/]*)\/?([^/]*)/.exec(url.pathname) ?? [];
   response.setHeader("Content-Security-Policy", CONTENT_POLICY);
-  if (!name && url.pathname !== "/v1/sql") return next();
+  if (!name && !url.pathname.startsWith("/v1/")) return next();
   if (request.method === "POST" && name !== "login" && request.headers["x-csrf-token"] !== "token") {
     return refuse(response, 403, "the request has not the login's X-CSRF-Token");
   }
@@ -130,6 +130,8 @@ async function answer(request: IncomingMessage, response: ServerResponse, next: 
   if (cookies.includes("login=1") && !loggedIn.has("reader")) return refuse(response, 401, "log in first");
   if (url.pathname === "/v1/sql")
     return answerStatement(await bodyOf(request), request, response, cookies.includes("hostile=1"));
+  if (url.pathname === "/v1/sessions") return json(response, { session_id: "s-1", user: "ada" }, 201);
+  if (url.pathname.startsWith("/v1/sessions/")) return json(response, null, 204);
   if (name === "logout") {
     loggedIn.clear();
     return json(response, null, 204);

@@ -59,7 +59,8 @@ function answerTo(text: string, isHostile: boolean): Answer {
     ],
     amount: amount || 5000,
     row: (index) => [
-      index,
+      // JSON has no exact numbers of this size.
+      String(9007199254740993n + BigInt(index)),
       new Date(Date.UTC(2013, 0, 1, 0, index)).toISOString().slice(0, 19).replace("T", " "),
       CARRIERS[Math.floor(random() * CARRIERS.length)],
       Math.round(400 * random() ** 3) - 12,
@@ -92,14 +93,16 @@ export async function answerStatement(
   for (let from = 0; from < answer.amount && !isGone; from += 2000) {
     let lines = "";
     for (let index = from; index < Math.min(answer.amount, from + 2000); index++) {
-      // JSON has whole numbers of any size; JavaScript would round the first column.
-      lines += `${JSON.stringify(answer.row(index)).replace(/^\[\d+,"2/, `[${9007199254740993n + BigInt(index)},"2`)}\n`;
+      lines += `${JSON.stringify(answer.row(index))}\n`;
     }
     if (!response.write(lines)) await new Promise((resume) => response.once("drain", resume));
     if (/slow/.test(text)) await new Promise((resume) => setTimeout(resume, 300));
   }
   if (/break/.test(text)) response.write(`${JSON.stringify({ error: errorOf(text) })}\n`);
-  else response.write(`${JSON.stringify({ rows: answer.amount, seconds: (Date.now() - begun) / 1000 })}\n`);
+  else
+    response.write(
+      `${JSON.stringify({ rows: answer.amount, has_more: false, rows_written: null, seconds: (Date.now() - begun) / 1000 })}\n`,
+    );
   response.end();
   request.resume();
 }

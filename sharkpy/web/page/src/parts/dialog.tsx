@@ -28,6 +28,8 @@ interface Question {
   title: string;
   text: string;
   action: string;
+  /** What the button says that changes nothing. */
+  keep: string;
   run: () => void;
 }
 
@@ -51,7 +53,7 @@ export function Confirmation() {
         <p class="muted">{asked.text}</p>
         <div class="actions">
           <button type="button" class="button" onClick={close}>
-            Keep it running
+            {asked.keep}
           </button>
           <button
             type="button"

@@ -1,13 +1,10 @@
-/** Words of HiveQL, for colours and completion. */
+/** Words of HiveQL, for colours. */
 
 export const KEYWORDS =
-  "add after all alter analyze and as asc between by cache case cast cluster cluster_by columns comment commit compact create cross cube current current_date current_timestamp database databases delete desc describe distinct distribute div drop else emit end escape except exists explain export extended external false fetch fields filter first following for format formatted from full function functions generate grant group grouping having if ignore ilike import in inner insert intersect interval into is join kill last lateral left like limit load local map merge minus natural not null nulls offset on or order outer over overwrite partition partitioned partitions preceding profile qualify queries query range recover refresh regexp rename replace reset respect revoke right rlike rollback rollup row rows select semi set sets show sort stored stream streams struct table tables tablesample tblproperties temporary then to true truncate unbounded uncache union unique update use using values view views watermark when where window with within";
+  "add after all alter analyze and as asc between by cache case cast cluster columns comment commit compact create cross cube current current_date current_timestamp database databases delete desc describe distinct distribute div drop else emit end escape except exists explain export extended external false fetch fields filter first following for format formatted from full function functions generate grant group grouping having if ignore ilike import in inner insert intersect interval into is join kill last lateral left like limit load local map merge minus natural not null nulls offset on or order outer over overwrite partition partitioned partitions preceding profile qualify queries query range recover refresh regexp rename replace reset respect revoke right rlike rollback rollup row rows select semi set sets show sort stored stream streams struct table tables tablesample tblproperties temporary then to true truncate unbounded uncache union unique update use using values view views watermark when where window with within";
 
 export const TYPES =
   "array bigint binary boolean char date decimal double float int integer interval map numeric smallint string struct timestamp tinyint varchar";
-
-export const FUNCTIONS =
-  "abs array array_contains avg cast ceil coalesce collect_list collect_set concat concat_ws count date_add date_format date_sub date_trunc datediff day dense_rank exp explode first_value floor from_json from_unixtime get_json_object greatest hour if initcap instr isnull json_tuple lag last_day last_value lead least length ln log lower lpad ltrim map max min minute month months_between named_struct nvl percentile percentile_approx pow quarter rand rank regexp_extract regexp_replace repeat reverse round row_number rpad rtrim second size sort_array split sqrt stddev substr substring sum to_date to_json trim unix_timestamp upper variance weekofyear year";
 
 const KEYWORD_SET = new Set(KEYWORDS.split(" "));
 const TYPE_SET = new Set(TYPES.split(" "));

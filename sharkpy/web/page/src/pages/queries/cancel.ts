@@ -8,6 +8,7 @@ export function askToCancel(query: Query): void {
     title: "Cancel this query?",
     text: oneLineSql(query.text),
     action: "Cancel the query",
+    keep: "Keep it running",
     run: () => {
       api.cancel(query.query_id).then(() => say("The query is being cancelled"), sayError);
     },

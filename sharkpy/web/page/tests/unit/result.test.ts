@@ -22,12 +22,12 @@ test("lines are put together from pieces", () => {
 
 test("an answer has columns, rows and a summary", () => {
   const answer = new Answer();
-  answer.addLine(
+  answer.addLines([
     '{"query_id":"q","session_id":null,"columns":[{"name":"a","type":"int"},{"name":"error","type":"string"}]}',
-  );
-  answer.addLine('[1,{"error":"a value"}]');
+  ]);
+  answer.addLines(['[1,{"error":"a value"}]']);
   expect(answer.isWhole).toBe(false);
-  answer.addLine('{"rows":1,"seconds":0.5,"has_more":true,"rows_written":null}');
+  answer.addLines(['{"rows":1,"seconds":0.5,"has_more":true,"rows_written":null}']);
   expect(answer.table?.value(0, 1)).toEqual({ error: "a value" });
   expect(answer.summary?.has_more).toBe(true);
   expect(answer.isWhole).toBe(true);
@@ -35,9 +35,9 @@ test("an answer has columns, rows and a summary", () => {
 
 test("an error may come after rows", () => {
   const answer = new Answer();
-  answer.addLine('{"query_id":"q","session_id":null,"columns":[{"name":"a","type":"int"}]}');
-  answer.addLine("[1]");
-  answer.addLine('{"error":{"message":"no memory","sqlstate":"53200","line":null,"column":null,"hint":null}}');
+  answer.addLines(['{"query_id":"q","session_id":null,"columns":[{"name":"a","type":"int"}]}']);
+  answer.addLines(["[1]"]);
+  answer.addLines(['{"error":{"message":"no memory","sqlstate":"53200","line":null,"column":null,"hint":null}}']);
   expect(answer.table?.length).toBe(1);
   expect(answer.error?.message).toBe("no memory");
 });

@@ -67,7 +67,7 @@ function axes(element: HTMLElement, labels: string[] | null): uPlot.Axis[] {
     stroke,
     grid: { stroke: line, width: 1 },
     ticks: { stroke: line, width: 1 },
-    font: "11.5px system-ui",
+    font: "12px system-ui",
   };
   const x: uPlot.Axis = labels
     ? {
@@ -227,7 +227,13 @@ export function Chart({ table, version }: { table: ResultTable; version: number 
     const { data, options, note: told } = draw(table, choice, element);
     const hasLegend = data.length > 1;
     const plot = new uPlot(
-      { ...options, ...size, height: Math.max(80, size.height - (hasLegend ? LEGEND : 0)), padding: [14, 16, 0, 0] },
+      {
+        ...options,
+        ...size,
+        tzDate: (time) => uPlot.tzDate(new Date(time * 1000), "Etc/UTC"),
+        height: Math.max(80, size.height - (hasLegend ? LEGEND : 0)),
+        padding: [14, 16, 0, 0],
+      },
       data,
       element,
     );
@@ -297,7 +303,7 @@ function ChartBar(props: { table: ResultTable; choice: ChartChoice; onChange: (m
       )}
       {!isHistogram && choice.kind !== "scatter" && (
         <label>
-          Equal ones
+          Combine by
           <select
             class="select"
             value={choice.aggregate}

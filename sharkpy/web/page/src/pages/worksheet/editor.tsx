@@ -5,11 +5,14 @@
  * content policy allows; in the document it would need `<style>` elements, which the policy forbids.
  */
 import {
+  acceptCompletion,
   autocompletion,
   closeBrackets,
   closeBracketsKeymap,
+  closeCompletion,
   completeAnyWord,
-  completionKeymap,
+  moveCompletionSelection,
+  startCompletion,
 } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, toggleComment } from "@codemirror/commands";
 import { SQLDialect } from "@codemirror/lang-sql";
@@ -142,7 +145,7 @@ function extensions(actions: { current: EditorActions }): Extension {
     indentOnInput(),
     bracketMatching(),
     closeBrackets(),
-    autocompletion({ override: [completeAnyWord] }),
+    autocompletion({ override: [completeAnyWord], defaultKeymap: false }),
     highlightActiveLine(),
     highlightSelectionMatches(),
     search({ top: true }),
@@ -154,18 +157,28 @@ function extensions(actions: { current: EditorActions }): Extension {
     placeholder("SELECT …"),
     Prec.highest(
       keymap.of([
+        ...COMPLETION_KEYS,
         { key: "Mod-Enter", run: run("onRun") },
         { key: "Shift-Mod-Enter", run: run("onRunAll") },
         { key: "Mod-/", run: toggleComment },
       ]),
     ),
-    keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap]),
+    keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap]),
     EditorView.contentAttributes.of({ "aria-label": "Statements" }),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) actions.current.onChange(update.state.doc.toString());
     }),
   ];
 }
+
+/** Enter ends a line, so Tab takes what completion offers. */
+const COMPLETION_KEYS = [
+  { key: "Ctrl-Space", run: startCompletion },
+  { key: "Tab", run: acceptCompletion },
+  { key: "Escape", run: closeCompletion },
+  { key: "ArrowDown", run: moveCompletionSelection(true) },
+  { key: "ArrowUp", run: moveCompletionSelection(false) },
+];
 
 /** Parts of the editor that the page uses. */
 export interface EditorHandle {

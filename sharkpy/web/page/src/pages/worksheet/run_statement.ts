@@ -124,6 +124,8 @@ function asSqlError(error: unknown): SqlError {
 
 /** Milliseconds of work after which the page may draw. */
 const SLICE = 12;
+/** Milliseconds between changes of what the page shows. */
+const TOLD_EACH = 250;
 
 async function readAnswer(response: Response, result: Result): Promise<void> {
   if (!response.body) return;
@@ -132,13 +134,18 @@ async function readAnswer(response: Response, result: Result): Promise<void> {
   const decoder = new TextDecoder();
   const reader = response.body.getReader();
   let begun = performance.now();
+  let told = Number.NEGATIVE_INFINITY;
   for (;;) {
     const { done, value } = await reader.read();
     const found = done ? lines.end() : lines.add(decoder.decode(value, { stream: true }));
-    for (const line of found) answer.addLine(line);
+    answer.addLines(found);
     if (done) return;
-    if (performance.now() - begun > SLICE) {
+    const now = performance.now();
+    if (now - told > TOLD_EACH && answer.table?.length) {
+      told = now;
       result.version.value++;
+    }
+    if (now - begun > SLICE) {
       await new Promise((resume) => setTimeout(resume));
       begun = performance.now();
     }

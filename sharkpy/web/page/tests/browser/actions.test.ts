@@ -1,0 +1,127 @@
+/** What a user does: log in, filter, cancel, run statements, copy and download. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Console, LOOKS, open, startConsole } from "./console.ts";
+
+let at: Console;
+beforeAll(async () => {
+  at = await startConsole();
+});
+afterAll(() => at.close());
+const look = LOOKS[0] as (typeof LOOKS)[0];
+
+test("log in and out", async () => {
+  const { page, context } = await open(at, look, "#/queries", "login");
+  await page.getByLabel("User").fill("ada");
+  await page.getByLabel("Password").fill("wrong");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByText("wrong user or password").waitFor();
+  await page.getByLabel("Password").fill("shark");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.locator("tbody tr").first().waitFor();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("Password").waitFor();
+  await context.close();
+});
+
+test("filters and pages are in the address", async () => {
+  const { page, context } = await open(at, look, "#/queries");
+  await page.getByRole("button", { name: "Failed" }).click();
+  await page.locator(".failed-with").first().waitFor();
+  await page.getByLabel("Words of the statement").fill("fligths");
+  await page.waitForURL(/text=fligths/);
+  await page.reload();
+  await page.locator(".failed-with").first().waitFor();
+  expect(await page.getByLabel("Words of the statement").inputValue()).toBe("fligths");
+  await page.getByRole("button", { name: "Clear" }).click();
+  await page.getByRole("button", { name: "Duration" }).click();
+  await page.waitForURL(/sort=seconds/);
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.waitForURL(/cursor=50/);
+  await page.getByRole("button", { name: "Previous" }).click();
+  await page.waitForURL((url) => !url.hash.includes("cursor"));
+  await context.close();
+});
+
+test("a running query can be cancelled, after a question", async () => {
+  const { page, context } = await open(at, look, "#/queries?state=active");
+  const row = page.locator("tbody tr").filter({ hasText: "Running" }).first();
+  await row.locator(".progress").waitFor();
+  await row.getByRole("button", { name: "Cancel" }).click();
+  await page.getByText("Cancel this query?").waitFor();
+  await page.getByRole("button", { name: "Cancel the query" }).click();
+  await page.getByText("The query is being cancelled").waitFor();
+  await context.close();
+});
+
+test("the palette finds pages by a few letters", async () => {
+  const { page, context } = await open(at, look, "#/");
+  await page.getByText("Running now").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("wrksh");
+  await page.keyboard.press("Enter");
+  await page.locator(".cm-content").waitFor();
+  await context.close();
+});
+
+test("arrow keys move in the plan, and a link leads back to the operator", async () => {
+  const { page, context } = await open(at, look, "#/queries/2026-099990");
+  await page.locator(".plan-frame").focus();
+  for (let step = 0; step < 3; step++) await page.keyboard.press("ArrowDown");
+  await page.waitForURL(/operator=2/);
+  await page.reload();
+  await page.locator(".box.chosen").waitFor();
+  await page.getByLabel("Find operators").fill("scan flights");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/operator=8/);
+  await context.close();
+});
+
+test("a million rows are scrolled, sorted and copied", async () => {
+  const { page, context, problems } = await open(at, look, "#/worksheet");
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText("SELECT * FROM flights LIMIT 1000000");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("1,000,000 rows ·").waitFor({ timeout: 100_000 });
+  await page.getByText(/^1,000,000 rows · [\d.]+ (m?s|min)/).waitFor({ timeout: 100_000 });
+  await page.locator(".grid").focus();
+  await page.keyboard.press("Control+End");
+  await page.getByRole("rowheader", { name: "1,000,000", exact: true }).waitFor();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Control+c");
+  await page.getByText("Value copied").waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe("9007199255740992");
+  expect(await page.locator(".grid-row").count()).toBeLessThan(80);
+  await page.getByTitle("dep_delay: double").click();
+  await page.keyboard.press("Control+Home");
+  await page.locator(".grid-row").first().getByText("-12", { exact: true }).waitFor();
+  expect(problems).toEqual([]);
+  await context.close();
+});
+
+test("worksheets stay after a reload, and a result is downloaded as CSV", async () => {
+  const { page, context } = await open(at, look, "#/worksheet");
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText("SELECT carrier, count(*) FROM flights GROUP BY carrier");
+  await page.reload();
+  await page.getByText("SELECT carrier").first().waitFor();
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("12 rows ·").waitFor();
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+  expect(file.suggestedFilename()).toBe("result.csv");
+  await context.close();
+});
+
+test("a running statement can be stopped", async () => {
+  const { page, context } = await open(at, look, "#/worksheet");
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText("SELECT slow FROM flights LIMIT 1000000");
+  await page.keyboard.press("Control+Enter");
+  await page.locator(".grid-cell").first().waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText(/Stopped after [\d,]+ rows/).waitFor();
+  await context.close();
+});

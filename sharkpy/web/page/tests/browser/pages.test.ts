@@ -1,0 +1,149 @@
+/** Each page in light, dark and at phone width: it shows its content, and neither axe nor the content policy objects. */
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Console, LOOKS, open, picture, seriousFindings, startConsole } from "./console.ts";
+
+let at: Console;
+beforeAll(async () => {
+  at = await startConsole();
+});
+afterAll(() => at.close());
+
+async function type(page: Page, text: string): Promise<void> {
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText(text);
+}
+
+interface Case {
+  name: string;
+  hash: string;
+  cookie?: string;
+  ready: (page: Page) => Promise<unknown>;
+}
+
+const QUERY = "#/queries/2026-099990";
+const CASES: readonly Case[] = [
+  { name: "overview", hash: "#/", ready: (page) => page.getByText("Running now").waitFor() },
+  { name: "queries", hash: "#/queries", ready: (page) => page.locator("tbody tr").first().waitFor() },
+  {
+    name: "no-queries",
+    hash: "#/queries",
+    cookie: "empty",
+    ready: (page) => page.getByText("No queries yet").waitFor(),
+  },
+  { name: "expensive", hash: "#/queries?tab=expensive", ready: (page) => page.locator("tbody tr").first().waitFor() },
+  { name: "query", hash: QUERY, ready: (page) => page.locator(".box").first().waitFor() },
+  {
+    name: "operator",
+    hash: `${QUERY}?operator=6`,
+    ready: (page) => page.getByText("Buckets of the exchange").waitFor(),
+  },
+  {
+    name: "stages",
+    hash: `${QUERY}?tab=stages`,
+    ready: async (page) => {
+      await page.locator(".stage-row").first().click();
+      await page.getByText("Bytes of each bucket").first().waitFor();
+    },
+  },
+  { name: "decisions", hash: `${QUERY}?tab=decisions`, ready: (page) => page.getByText("Run time").first().waitFor() },
+  {
+    name: "large-plan",
+    hash: "#/queries/large",
+    ready: (page) => page.locator(".box").nth(499).waitFor({ state: "attached" }),
+  },
+  { name: "missing", hash: "#/queries/missing", ready: (page) => page.getByText("There is no such query").waitFor() },
+  { name: "login", hash: "#/", cookie: "login", ready: (page) => page.getByLabel("Password").waitFor() },
+  { name: "worksheet", hash: "#/worksheet", ready: (page) => page.locator(".cm-content").waitFor() },
+  {
+    name: "rows",
+    hash: "#/worksheet",
+    ready: async (page) => {
+      await type(page, "SELECT * FROM flights WHERE year = :year");
+      await page.keyboard.press("Control+Enter");
+      await page.getByText("5,000 rows ·").waitFor();
+    },
+  },
+  {
+    name: "error",
+    hash: "#/worksheet",
+    ready: async (page) => {
+      await type(page, "SELECT 1;\nSELECT *\nFROM fligths;\nSELECT 3");
+      await page.keyboard.press("Shift+Control+Enter");
+      await page.getByText('Did you mean "flights"?').first().waitFor();
+      expect(await page.locator(".cm-lintRange-error").textContent()).toBe("fligths");
+    },
+  },
+  ...["SELECT day, count(*) GROUP BY day", "SELECT carrier, count(*) GROUP BY carrier", "SELECT * FROM flights"].map(
+    (text, index) => ({
+      name: `chart-${index + 1}`,
+      hash: "#/worksheet",
+      ready: async (page: Page) => {
+        await type(page, text);
+        await page.keyboard.press("Control+Enter");
+        await page.getByText(/[\d,]+ rows · [\d.]+ m?s/).waitFor();
+        await page.getByRole("button", { name: "Chart" }).click();
+        await page.locator(".chart-frame canvas").waitFor();
+      },
+    }),
+  ),
+  {
+    name: "palette",
+    hash: "#/",
+    ready: async (page) => {
+      await page.getByText("Running now").waitFor();
+      await page.keyboard.press("Control+k");
+      await page.getByText("Recent queries").waitFor();
+    },
+  },
+];
+
+describe.each(LOOKS)("$name", (look) => {
+  test.each(CASES)("$name", async ({ name, hash, cookie, ready }) => {
+    const { page, context, problems } = await open(at, look, hash, cookie);
+    await ready(page);
+    await page.waitForTimeout(150);
+    const wide = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+    const findings = await seriousFindings(page);
+    await picture(page, `${name}-${look.name}`);
+    await context.close();
+    expect({ findings, problems, wide }).toEqual({ findings: [], problems: [], wide: 0 });
+  });
+});
+
+test.each([
+  "#/",
+  "#/queries",
+  "#/queries?tab=expensive",
+  QUERY,
+  `${QUERY}?operator=8`,
+  `${QUERY}?tab=stages`,
+  `${QUERY}?tab=decisions`,
+])("markup in the data of %s stays text", async (hash) => {
+  const { page, context, problems } = await open(at, LOOKS[0] as (typeof LOOKS)[0], hash, "hostile");
+  await page.getByText("onerror").first().waitFor();
+  await page.keyboard.press("Control+k");
+  await page.waitForTimeout(400);
+  expect(await page.evaluate("window.hacked")).toBeUndefined();
+  expect(await page.locator("img").count()).toBe(0);
+  expect(problems).toEqual([]);
+  await context.close();
+});
+
+test("markup in results and charts stays text", async () => {
+  const { page, context, problems } = await open(at, LOOKS[0] as (typeof LOOKS)[0], "#/worksheet", "hostile");
+  await type(page, "SELECT '<img src=x onerror=\"window.hacked=1\">'");
+  await page.keyboard.press("Control+Enter");
+  await page.locator(".grid-cell").first().waitFor();
+  await page.locator(".grid-cell").first().dblclick();
+  await page.locator("dialog pre").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Chart" }).click();
+  await page.locator(".chart-frame canvas").waitFor();
+  await page.waitForTimeout(300);
+  expect(await page.evaluate("window.hacked")).toBeUndefined();
+  expect(await page.locator("img").count()).toBe(0);
+  expect(problems).toEqual([]);
+  await context.close();
+});

@@ -99,7 +99,7 @@ export interface Stage {
 export interface Decision {
   when: "planning" | "run time";
   text: string;
-  figures: Record<string, number>;
+  figures: Record<string, number | string>;
 }
 
 export interface Profile {

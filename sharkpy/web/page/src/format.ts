@@ -47,6 +47,11 @@ export function percent(part: number, whole: number): string {
   return `${share > 0 && share < 10 ? share.toFixed(1) : Math.round(share)} %`;
 }
 
+/** A count with its noun: "1 row", "2 rows". */
+export function counted(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
 /** How long ago, such as "3 min ago"; the date if it is more than a week. */
 export function ago(time: string, now: number): string {
   const then = Date.parse(time);

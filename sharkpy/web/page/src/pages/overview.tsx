@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { api, isOver, type Query, type Shape } from "../api";
-import { ago, count, seconds } from "../format";
+import { ago, count, counted, seconds } from "../format";
 import { onChangedQueries } from "../live";
 import { Icon } from "../parts/icons";
 import { doneShare, Empty, Failure, Live, ProgressBar, progressText, State, useNow, useTitle } from "../parts/parts";
@@ -143,7 +143,7 @@ export function OverviewPage() {
                         <a href={`#/queries/${encodeURIComponent(shape.example_id)}`}>
                           <SqlLine text={shape.shape} />
                           <span class="facts">
-                            <strong>{seconds(shape.total_seconds)}</strong> in {count(shape.count)} runs
+                            <strong>{seconds(shape.total_seconds)}</strong> in {counted(shape.count, "run")}
                           </span>
                         </a>
                       </li>

@@ -27,13 +27,14 @@ export function Navigation() {
       <button
         type="button"
         class="button search"
-        aria-label="Find a page, a query or an action"
         onClick={() => {
           isPaletteOpen.value = true;
         }}
       >
         <Icon name="search" size={14} />
-        <span>Find</span>
+        <span>
+          Find<span class="visually-hidden"> a page, a query or an action</span>
+        </span>
         <kbd>{/Mac|iPhone|iPad/.test(navigator.platform) ? "⌘K" : "Ctrl K"}</kbd>
       </button>
       <nav aria-label="Pages">

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ago, bytes, count, oneLine, percent, seconds, shortCount } from "../../src/format";
+import { ago, bytes, count, counted, oneLine, percent, seconds, shortCount } from "../../src/format";
 
 test.each([
   [null, "—"],
@@ -33,6 +33,7 @@ test.each([
 
 describe("other figures", () => {
   test("counts are grouped", () => expect(count(1234567)).toBe("1,234,567"));
+  test("nouns have a number", () => expect([counted(1, "row"), counted(1000, "row")]).toEqual(["1 row", "1,000 rows"]));
   test("shares", () => expect([percent(1, 0), percent(1, 3), percent(1, 100)]).toEqual(["—", "33 %", "1.0 %"]));
   test("passed time", () => {
     const now = Date.parse("2026-01-02T00:00:00Z");

@@ -4,7 +4,8 @@ import { bytes, count, seconds } from "../../format";
 import { Empty } from "../../parts/parts";
 
 /** A figure as its name suggests: bytes, seconds or a count. */
-export function figureText(name: string, value: number): string {
+export function figureText(name: string, value: number | string): string {
+  if (typeof value !== "number") return value;
   if (/bytes/.test(name)) return bytes(value);
   if (/seconds/.test(name)) return seconds(value);
   return Number.isInteger(value) ? count(value) : value.toPrecision(3);

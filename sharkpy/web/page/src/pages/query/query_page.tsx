@@ -158,7 +158,7 @@ function Figures({ query, now }: { query: Query; now: number }) {
     { name: "running", value: query.running_seconds },
   ];
   const known = parts.reduce((sum, part) => sum + (part.value ?? 0), 0);
-  const returned = query.rows_returned ?? query.rows_written;
+  const returned = query.rows_returned;
   return (
     <section class="figures" aria-label="Figures">
       <div class="card figure">
@@ -181,7 +181,8 @@ function Figures({ query, now }: { query: Query; now: number }) {
       <div class="card figure">
         <h2>Rows</h2>
         <strong>
-          {shortCount(query.rows_read)} <small>read</small>
+          {shortCount(query.rows_read ?? returned)}{" "}
+          <small>{query.rows_read == null && returned != null ? "returned" : "read"}</small>
         </strong>
         <span class="stack" aria-hidden="true">
           {query.rows_read && returned != null && (
@@ -195,7 +196,7 @@ function Figures({ query, now }: { query: Query; now: number }) {
           <li>
             returned <b>{count(query.rows_returned)}</b>
           </li>
-          {query.rows_written != null && (
+          {Boolean(query.rows_written) && (
             <li>
               written <b>{count(query.rows_written)}</b>
             </li>

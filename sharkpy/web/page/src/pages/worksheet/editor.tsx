@@ -164,7 +164,7 @@ function extensions(actions: { current: EditorActions }): Extension {
       ]),
     ),
     keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap]),
-    EditorView.contentAttributes.of({ "aria-label": "Statements" }),
+    EditorView.contentAttributes.of({ "aria-label": "Statements", tabindex: "0" }),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) actions.current.onChange(update.state.doc.toString());
     }),

@@ -1,6 +1,6 @@
 /** One result: what happened, and its rows as a table or a chart. */
 import { useState } from "preact/hooks";
-import { count, seconds } from "../../format";
+import { count, counted, seconds } from "../../format";
 import { Icon } from "../../parts/icons";
 import { download, Empty, useNow } from "../../parts/parts";
 import { oneLineSql, SqlLine } from "../../parts/sql_text";
@@ -108,7 +108,7 @@ function NoRows({ result }: { result: Result }) {
   if (state === "cancelled") return <Empty icon="ban" title="Stopped before its first row" />;
   const written = result.answer.summary?.rows_written;
   return (
-    <Empty icon="check" title={written == null ? "Done" : `${count(written)} rows written`}>
+    <Empty icon="check" title={written ? `${counted(written, "row")} written` : "Done"}>
       <p class="mono">{oneLineSql(result.statement.text).slice(0, 120)}</p>
     </Empty>
   );
@@ -124,15 +124,16 @@ function Status({ result }: { result: Result }) {
     return (
       <span class="state running">
         <Icon name="turning" size={14} spins />
-        {count(rows)} rows · {seconds((now - result.begun) / 1000)}
+        {counted(rows, "row")} · {seconds((now - result.begun) / 1000)}
       </span>
     );
   }
   return (
     <span class="muted" aria-live="polite">
       {state === "failed" ? "Failed" : state === "cancelled" ? "Stopped" : ""}
-      {state !== "finished" && rows > 0 && ` after ${count(rows)} rows`}
-      {state === "finished" && `${summary?.has_more ? "First " : ""}${count(rows)} rows · ${seconds(summary?.seconds)}`}
+      {state !== "finished" && rows > 0 && ` after ${counted(rows, "row")}`}
+      {state === "finished" &&
+        `${summary?.has_more ? "First " : ""}${counted(rows, "row")} · ${seconds(summary?.seconds)}`}
     </span>
   );
 }

@@ -9,7 +9,7 @@ import { Navigation } from "./parts/navigation";
 import { isPaletteOpen, Palette } from "./parts/palette";
 import { Empty } from "./parts/parts";
 import { Toasts } from "./parts/toasts";
-import { path } from "./router";
+import { decoded, path } from "./router";
 import { askSession, sessionState } from "./session";
 
 const QueryPage = lazy<{ id: string }>(async () => (await import("./pages/query/query_page")).QueryPage);
@@ -18,7 +18,7 @@ const WorksheetPage = lazy<object>(async () => (await import("./pages/worksheet/
 function CurrentPage() {
   const [, name, id] = path.value.split("/");
   if (!name) return <OverviewPage />;
-  if (name === "queries" && id) return <QueryPage key={id} id={decodeURIComponent(id)} />;
+  if (name === "queries" && id) return <QueryPage key={id} id={decoded(id)} />;
   if (name === "queries") return <QueriesPage />;
   if (name === "worksheet") return <WorksheetPage />;
   return (

@@ -25,6 +25,15 @@ if (typeof window !== "undefined") {
   });
 }
 
+/** Text of a part of a path. A malformed one, which a person may type, is taken as it is. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 export function go(to: string, parameters?: URLSearchParams): void {
   location.hash = placeText(to, parameters);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { makeQueries } from "../../mock/data.ts";
 import { apiParameters, mergeChanged, readFilters, writeFilters } from "../../src/pages/queries/filters";
-import { parsePlace, placeText } from "../../src/router";
+import { decoded, parsePlace, placeText } from "../../src/router";
 
 const usual = readFilters(new URLSearchParams());
 
@@ -19,6 +19,10 @@ test("filters survive the page's address", () => {
   expect(place.path).toBe("/queries");
   expect(readFilters(place.parameters)).toEqual(filters);
   expect(writeFilters(usual).toString()).toBe("");
+});
+
+test("parts of paths are decoded if they can be", () => {
+  expect([decoded("a%2Fb"), decoded("100%")]).toEqual(["a/b", "100%"]);
 });
 
 test("an address with nonsense has the usual filters", () => {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -103,6 +103,12 @@ class EngineSession(Protocol):
         """Return running and finished statements that the session may see, newest first.
 
         `like` is a SHOW pattern for the whole text. `user` selects one user's statements, `query_id` a single one.
+        """
+
+    def kill_queries(self, query_ids: Sequence[str]) -> None:
+        """Cancel running statements of any session of the engine that the session may see.
+
+        Raise BindError 42704 if an id is unknown, or 55000 if its statement is over. Then none is cancelled.
         """
 
     def with_settings(self, values: Mapping[str, str]) -> Self:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from sharkpy.base import settings
+from sharkpy.base.errors import BindError, CancelledError
 from sharkpy.base.secrets import redacted
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.catalog import Catalog
@@ -198,6 +199,24 @@ class SessionBase:
     def all_running_statements(self) -> list[StatementRecord]:
         """Return records of the running statements of all sessions, each with its current progress."""
         return self._shared.running_statements()
+
+    def kill_queries(self, query_ids: Sequence[str]) -> None:
+        """Cancel running statements of any session: see EngineSession."""
+        for query_id in query_ids:
+            found = self.history(query_id=query_id)
+            if not found:
+                hint = "SHOW QUERIES lists the recorded statements"
+                raise BindError(f'no statement "{query_id}" is known', hint=hint, sqlstate="42704")
+            if found[0].state.is_over:
+                message = f'the statement "{query_id}" does not run any more: it is {found[0].state.value}'
+                raise BindError(message, sqlstate="55000")
+        for query_id in query_ids:
+            error = CancelledError(f"the query was cancelled by KILL QUERY of {self._user}")
+            self._shared.kill(query_id, error)
+
+    def kill(self, query_id: str, error: CancelledError) -> None:
+        """Cancel the session's statement with this id, if it has one."""
+        self._statements.kill(query_id, error)
 
     def running_statements(self) -> list[StatementRecord]:
         """Return records of the session's running statements, each with its current progress."""

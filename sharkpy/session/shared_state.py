@@ -8,7 +8,7 @@ import weakref
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import settings, uri
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import CancelledError, UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.base.users import user_name
 from sharkpy.catalog.catalog import Catalog
@@ -41,6 +41,8 @@ class Member(EngineSession, Protocol):
     def running_statements(self) -> list[StatementRecord]: ...
 
     def statements(self) -> list[Statement]: ...
+
+    def kill(self, query_id: str, error: CancelledError) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -159,6 +161,11 @@ class SharedState:
     def statements(self) -> list[Statement]:
         """Return the statements of all sessions that have begun and not ended."""
         return [one for session in self.members() for one in session.statements()]
+
+    def kill(self, query_id: str, error: CancelledError) -> None:
+        """Cancel the running statement with this id, of any session."""
+        for session in self.members():
+            session.kill(query_id, error)
 
     def leave(self, session: Member) -> None:
         unregister_session(session)

@@ -86,6 +86,7 @@ COMMANDS: dict[str, CommandHandler] = {
     "CACHE": bind_session_commands.bind_cache,
     "UNCACHE": bind_session_commands.bind_uncache,
     "CLEAR": bind_session_commands.bind_clear,
+    "KILL": bind_session_commands.bind_kill,
     "ADD": bind_session_commands.bind_add,
     "LIST": bind_session_commands.bind_list,
     "DELETE": lambda binder: _deleted(binder).bind_delete(binder),

@@ -93,7 +93,6 @@ def test_syntax_errors_say_what_was_expected_where(text: str, line: int, column:
         ("create materialized view v as select 1", "CREATE MATERIALIZED VIEW"),
         ("alter resource plan p enable", "ALTER RESOURCE PLAN"),
         ("create scheduled query q cron '0 0 * * * ?' as select 1", "CREATE SCHEDULED QUERY"),
-        ("kill query 'x'", "KILL QUERY"),
         ("abort transactions 1", "ABORT TRANSACTIONS"),
     ],
 )

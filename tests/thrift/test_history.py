@@ -73,3 +73,14 @@ def test_a_killed_server_and_the_next_one(tmp_path: Path) -> None:
         if second.process.poll() is None:
             second.process.kill()
             second.process.communicate()
+
+
+def test_a_client_kills_a_statement_of_its_other_connection(serve: Serve) -> None:
+    server = serve()
+    with Caller(server.port) as caller, Caller(server.port) as other:
+        running = caller.begin(f"{LONG_QUERY} AND 'killed' = 'killed'")
+        until(lambda: record(server, "*'killed'").state is StatementState.RUNNING)
+        query_id = record(server, "*'killed'").query_id
+        assert other.execute(f"KILL QUERY '{query_id}'").status.statusCode != ERROR
+        assert caller.until_ended(running).operationState == State.CANCELED_STATE
+        assert record(server, "*'killed'").sqlstate == "57014"

@@ -26,6 +26,7 @@ from sharkpy.execution.commands.row_changes import change_rows, truncate_table
 from sharkpy.execution.commands.session_commands import (
     add_resources,
     delete_resources,
+    kill_query,
     list_resources,
     reset_conf,
     set_conf,
@@ -137,6 +138,7 @@ _RUNNERS: dict[type[commands.Command], Runner] = {
     commands.DescribeFunction: describe_function,
     commands.SetConf: set_conf,
     commands.ResetConf: reset_conf,
+    commands.KillQuery: kill_query,
     commands.CacheTable: cache_table,
     commands.UncacheTable: uncache_table,
     commands.ClearCache: clear_cache,

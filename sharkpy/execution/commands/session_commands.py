@@ -1,4 +1,4 @@
-"""Statements about the session itself: SET and RESET, and ADD, LIST and DELETE of JARs, files and archives.
+"""Statements about sessions: SET, RESET and KILL QUERY, and ADD, LIST and DELETE of JARs, files and archives.
 
 A remote file is copied once into a folder of the session.
 """
@@ -19,7 +19,7 @@ from sharkpy.catalog.function_catalog import Fetched
 from sharkpy.catalog.path_gate import local_path, open_regular
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult, done, text_rows
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.plan.commands import AddResources, DeleteResources, ListResources, ResetConf, SetConf
+from sharkpy.plan.commands import AddResources, DeleteResources, KillQuery, ListResources, ResetConf, SetConf
 from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.open_files import data_file_of, store_for_access
@@ -44,6 +44,11 @@ def set_conf(command: SetConf, session: EngineSession) -> CommandResult:
         return text_rows(("set",), [(shown,)])
     session.restrictions.check_setting(command.key)
     conf.set(command.key, command.value)
+    return NOTHING
+
+
+def kill_query(command: KillQuery, session: EngineSession) -> CommandResult:
+    session.kill_queries(command.query_ids)
     return NOTHING
 
 

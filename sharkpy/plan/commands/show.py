@@ -91,6 +91,13 @@ class ShowQuery(Listing):
 
 
 @dataclass(frozen=True, slots=True)
+class KillQuery(Command):
+    """Cancel running statements of any session."""
+
+    query_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ShowTableProperties(Listing):
     table: Table
     key: str | None = None

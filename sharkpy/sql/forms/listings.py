@@ -65,6 +65,19 @@ LISTINGS = (
         "operations.md",
     ),
     StatementForm(
+        "KILL QUERY",
+        "KILL QUERY 'id' [, 'id' …]",
+        "Cancel running statements, also of other sessions. SHOW QUERIES lists the ids.",
+        "",
+        (
+            (
+                "KILL QUERY 'nothing'",
+                'no statement "nothing" is known (line 1, column 12); SHOW QUERIES lists the recorded statements [SQLSTATE 42704]',
+            ),
+        ),
+        "server.md",
+    ),
+    StatementForm(
         "SHOW SETTINGS",
         "SHOW SETTINGS [[LIKE] 'pattern']",
         "List settings with the session's value, type, default, allowed values and meaning.",

@@ -1,4 +1,4 @@
-"""USE, SET, RESET, CACHE, UNCACHE, CLEAR CACHE; ADD, LIST and DELETE of JARs, files and archives."""
+"""USE, SET, RESET, KILL QUERY, CACHE, UNCACHE, CLEAR CACHE; ADD, LIST and DELETE of JARs, files and archives."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sharkpy.plan.commands import (
     Command,
     CreateTable,
     DeleteResources,
+    KillQuery,
     ListResources,
     ResetConf,
     SetConf,
@@ -105,6 +106,16 @@ def bind_uncache(binder: CommandBinder) -> UncacheTable:
 def bind_clear(binder: CommandBinder) -> ClearCache:
     binder.reader.expect("CLEAR", "CACHE")
     return ClearCache()
+
+
+def bind_kill(binder: CommandBinder) -> KillQuery:
+    """Bind KILL QUERY 'id' 'id' …, as in Hive; commas may separate the ids."""
+    reader = binder.reader
+    reader.expect("KILL", "QUERY")
+    ids = [reader.string("the id of a statement")]
+    while reader.match(",") or reader.current is not None:
+        ids.append(reader.string("the id of a statement"))
+    return KillQuery(tuple(dict.fromkeys(ids)))
 
 
 _KINDS = {word: kind for kind in ("JAR", "FILE", "ARCHIVE") for word in (kind, f"{kind}S")}

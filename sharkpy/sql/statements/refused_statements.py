@@ -67,12 +67,10 @@ REFUSED: tuple[tuple[str, str | None], ...] = (
     ("EXEC", "there are no procedures: call functions in queries"),
     ("OPTIMIZE", _FEW_FILES),
     ("ROLLBACK", _NO_TRANSACTIONS),
-    ("KILL QUERY", "cancel the operation of the client that runs it"),
     ("DFS", "use it in the shell, on the files of the shell's machine"),
     ("REPL", None),
     ("REFRESH", "each statement lists the files again"),
     ("ABORT", None),
-    ("KILL", None),
     ("START", None),
 )
 

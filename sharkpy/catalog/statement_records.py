@@ -51,6 +51,7 @@ class StatementRecord:
     1. `seconds` runs from start to end. `queued_seconds` are in the queue, `running_seconds` at work, including
        planning. In the rest its reader was busy elsewhere.
     2. Long texts and plans are truncated, with a mark at the end.
+    3. A figure is None if the engine did not measure it.
     """
 
     query_id: str
@@ -75,6 +76,23 @@ class StatementRecord:
     sqlstate: str = ""
     error: str = ""
     """Message of the error that ended it."""
+    tag: str = ""
+    """Label that its session gave it by shark.query.tag."""
+    planning_seconds: float | None = None
+    """Part of `running_seconds` for resolving names and for planning."""
+    input_rows: int | None = None
+    """Rows of tables, files and programs that its stages have read."""
+    bytes_read: int | None = None
+    """Encoded bytes of the columns of blocks, and bytes of data files."""
+    bytes_spilled: int | None = None
+    """Bytes that DuckDB wrote to temporary files; None if DuckDB did not measure the statement."""
+    cpu_seconds: float | None = None
+    peak_bytes: int | None = None
+    """Estimate of the memory that the engine's process took for it; None if no growth was noticed."""
+    blocks_read: int | None = None
+    blocks_pruned: int | None = None
+    profile: str = ""
+    """Operators, stages and decisions, as JSON text: see `sharkpy.explain.profile_json`."""
 
 
 def cut_text(text: str, most_bytes: int) -> str:
@@ -88,8 +106,8 @@ def cut_text(text: str, most_bytes: int) -> str:
     return f"{kept}… ({len(encoded) - most_bytes:,} bytes more)"
 
 
-VERSION = 1
-"""Version of `body`. Rows of other versions are not read, and are deleted by age."""
+VERSION = 2
+"""Version of `body`. Rows of earlier versions lack some figures. Later ones are not read, and are deleted by age."""
 _BUSY_SECONDS = 1.0
 _DAY_SECONDS = 86_400.0
 _FIELDS = tuple(field.name for field in fields(StatementRecord))
@@ -150,14 +168,14 @@ class StatementFile:
         chosen, parameters = ("", ()) if user is None else (" AND user = ?", (user,))
         with self._connection() as connection:
             if _has_table(connection):
-                sql = f"SELECT body FROM statement_ WHERE version = ?{chosen} ORDER BY started DESC"
+                sql = f"SELECT body FROM statement_ WHERE version <= ?{chosen} ORDER BY started DESC"
                 yield from (_record(body) for (body,) in connection.execute(sql, (VERSION, *parameters)))
 
     def find(self, query_id: str) -> StatementRecord | None:
         with self._connection() as connection:
             if not _has_table(connection):
                 return None
-            sql = "SELECT body FROM statement_ WHERE query_id = ? AND version = ?"
+            sql = "SELECT body FROM statement_ WHERE query_id = ? AND version <= ?"
             row = connection.execute(sql, (query_id, VERSION)).fetchone()
         return None if row is None else _record(row[0])
 

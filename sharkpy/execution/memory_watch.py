@@ -134,6 +134,7 @@ class MemoryWatch:
         spent = [1 + ticks[thread] - self._ticks.get(thread, ticks[thread]) for _, thread in working]
         for (statement, _), share in zip(working, spent, strict=True):
             statement.grown_bytes += size * share // sum(spent)
+            statement.figures.note_memory(statement.grown_bytes)
         if len(working) == 1:
             working[0][0].alone_bytes += size
 

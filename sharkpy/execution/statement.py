@@ -7,15 +7,29 @@ import itertools
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.errors import StatementTimeoutError
+from sharkpy.execution.statement_figures import PROCESS_CPU, StatementFigures
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.profile import QueryProfile
+    from sharkpy.physical.plan import PhysicalPlan
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRun:
+    """Run of a plan of the statement. `is_whole` if its last stage has ended."""
+
+    profile: QueryProfile
+    planned: PhysicalPlan
+    """Plan before its first stage ran."""
+    is_whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +76,26 @@ class Statement(Cancellation):
     5. Figures and plans are kept for the history, the plans' text up to `plan_bytes`.
     """
 
-    def __init__(self, timeout: float = 0.0, listener: ProgressListener = ignore_progress, plan_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        timeout: float = 0.0,
+        listener: ProgressListener = ignore_progress,
+        plan_bytes: int = 0,
+        most_runs: int = 0,
+    ) -> None:
+        """`most_runs`: the number of plans that it keeps until its record is made."""
         super().__init__()
+        self._most_runs = most_runs
         self.turn: Turn | None = None
         self.query_id = ""
         """Id in the history; "" if the statement is not recorded."""
         self.kind = ""
         """SELECT, CREATE TABLE and so on; "" until it is known."""
+        self.tag = ""
+        """Label that its session gave it by shark.query.tag."""
+        self.figures = StatementFigures()
         self.rows_read = 0
+        """Rows sent to its reader."""
         self.rows_written = 0
         self.changed_rows = 0
         """Rows that the last finished write changed, of those it wrote."""
@@ -79,6 +105,8 @@ class Statement(Cancellation):
         self.progress: Progress | None = None
         self.plan = ""
         """Text of the plans that the statement has run."""
+        self.runs: list[PlanRun] = []
+        """Plans that the statement has run, until its record is made."""
         self.thread = 0
         """Native id of the thread that works for the statement; 0 if there is none."""
         self.grown_bytes = 0
@@ -98,6 +126,9 @@ class Statement(Cancellation):
         self._timer: threading.Timer | None = None
         self._spent = 0.0
         self._since: float | None = None
+        self._cpu_thread = 0
+        """Thread whose CPU time counts since `_cpu_since`."""
+        self._cpu_since = 0.0
         self._is_over = False
 
     @contextlib.contextmanager
@@ -118,10 +149,12 @@ class Statement(Cancellation):
             self.progress = progress
         self._listener(progress)
 
-    def keep_plan(self, text: Callable[[], str]) -> None:
-        """Add the text of a plan that has run, unless `plan_bytes` is used up."""
+    def keep_plan(self, run: PlanRun, text: Callable[[], str]) -> None:
+        """Add a plan that has run and its text, each within its bound."""
         if len(self.plan) < self._plan_bytes:
             self.plan = f"{self.plan}\n{text()}" if self.plan else text()
+        if len(self.runs) < self._most_runs:
+            self.runs.append(run)
 
     @property
     def is_active(self) -> bool:
@@ -133,6 +166,28 @@ class Statement(Cancellation):
         """Seconds spent inside `active` so far."""
         with self._clock:
             return self._spent + (time.monotonic() - self._since if self._since is not None else 0.0)
+
+    @contextlib.contextmanager
+    def computing(self) -> Iterator[None]:
+        """Count the share of the process's CPU time that the body takes, which includes DuckDB's threads."""
+        begun, own = PROCESS_CPU.begin(), time.thread_time()
+        try:
+            yield
+        finally:
+            seconds = PROCESS_CPU.end(begun)
+            if self._cpu_thread == threading.get_ident():
+                # `active` counts this thread's time.
+                seconds -= time.thread_time() - own
+            self.figures.cpu_seconds += seconds
+
+    @contextlib.contextmanager
+    def planning(self) -> Iterator[None]:
+        """Count the time of the body as planning."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.figures.planning_seconds += time.perf_counter() - start
 
     def end(self) -> None:
         with self._clock:
@@ -150,6 +205,7 @@ class Statement(Cancellation):
         if self.turn is not None:
             self.turn.resume()
         self.thread = threading.get_native_id()
+        self._cpu_thread, self._cpu_since = threading.get_ident(), time.thread_time()
         with self._clock:
             self._since = time.monotonic()
             if self._timeout and self._timer is None and not self._is_over:
@@ -161,6 +217,9 @@ class Statement(Cancellation):
             if self._num_active:
                 return
         self.thread = 0
+        if self._cpu_thread == threading.get_ident():
+            self.figures.cpu_seconds += time.thread_time() - self._cpu_since
+        self._cpu_thread = 0
         with self._clock:
             if self._since is not None:
                 self._spent += time.monotonic() - self._since
@@ -185,6 +244,30 @@ class Statement(Cancellation):
                 return
         limit = f"shark.query.timeout, or the client, allows it {self._timeout:g} s"
         self.cancel(StatementTimeoutError(f"the statement took too long: {limit}"))
+
+
+def computing(statement: Cancellation | None) -> contextlib.AbstractContextManager[None]:
+    """Count the body's CPU time to `statement`, if it has figures."""
+    return statement.computing() if isinstance(statement, Statement) else contextlib.nullcontext()
+
+
+def planning(statement: Cancellation | None) -> contextlib.AbstractContextManager[None]:
+    """Count the body's time as planning of `statement`, if it has figures."""
+    return statement.planning() if isinstance(statement, Statement) else contextlib.nullcontext()
+
+
+def measured_items(statement: Cancellation, items: Generator[T]) -> Generator[T]:
+    """Yield `items`, and count the CPU time of each to `statement`."""
+    try:
+        while True:
+            with computing(statement):
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+            yield item
+    finally:
+        items.close()
 
 
 _of_thread = threading.local()

@@ -1,20 +1,22 @@
 """EXPLAIN: the physical plan. EXTENDED adds all steps and the query of each stage, ANALYZE the measured figures of a
-run.
+run, as text or as JSON.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import current_cancellation
+from sharkpy.base.errors import InternalError
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.stages.profile import format_seconds, requests_text
+from sharkpy.execution.statement import Statement
 from sharkpy.execution.tables.snapshot import reading
 from sharkpy.explain.continuous import (
     MOST_PROFILES,
@@ -25,6 +27,7 @@ from sharkpy.explain.continuous import (
 )
 from sharkpy.explain.forms import FORMS
 from sharkpy.explain.measured_tree import run_tree
+from sharkpy.explain.profile_json import analyzed_text
 from sharkpy.physical.lowering.lower_stage import lower_stage, result_stage
 from sharkpy.physical.operators import ExchangeRead
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange
@@ -51,6 +54,8 @@ if TYPE_CHECKING:
 
 def explain(command: Explain, session: EngineSession) -> CommandResult:
     """Run EXPLAIN. The result has one column, `plan`, with a row per line."""
+    if command.form == "analyze json":
+        return text_rows(("plan",), [(_profile(command, session),)])
     if form := FORMS.get(command.form):
         return text_rows(("plan",), [(line,) for line in form(command, session)])
     lines: list[str] = []
@@ -195,12 +200,44 @@ def _inner_queries(program: StageProgram) -> Iterator[str]:
             yield from spec.program.sql.splitlines() or ["(rows are handed on as they are)"]
 
 
-def _query_run(plan: LogicalPlan, physical: PlacedPlan, planning: str, session: EngineSession) -> Iterator[str]:
+def _profile(command: Explain, session: EngineSession) -> str:
+    """Run the statement. Return its profile as JSON text."""
+    statement, current = command.statement, current_cancellation()
+    if not isinstance(current, Statement):
+        raise InternalError("EXPLAIN ANALYZE runs outside of a statement")
+    if is_continuous(statement):
+        check_analyzed(statement)
+    started, count = time.perf_counter(), 0
+    if isinstance(statement, LogicalPlan):
+        _, physical = plan_steps(session, statement)
+        profiles, count, _ = _measured_run(statement, physical, session)
+    elif isinstance(statement, Command):
+        profiles = _measured_command(statement, session)
+    return analyzed_text(profiles, current, count, time.perf_counter() - started)
+
+
+def _measured_run(
+    plan: LogicalPlan, physical: PlacedPlan, session: EngineSession
+) -> tuple[Sequence[QueryProfile], int, float]:
+    """Run a query with measured operators. Return its profiles, its number of rows, and its seconds."""
     started = time.perf_counter()
     with session.observers.collecting_profiles() as profiles:
         runner = new_runner(session, physical, plan.label)
         count = sum(batch.num_rows for batch in run_batches(session, runner))
-    seconds = time.perf_counter() - started
+    return profiles, count, time.perf_counter() - started
+
+
+def _measured_command(command: Command, session: EngineSession) -> Sequence[QueryProfile]:
+    """Run a command with measured operators. Return the profiles of its queries."""
+    most = MOST_PROFILES if is_continuous(command) else None
+    with session.observers.collecting_profiles(most) as profiles, reading(session.snapshot, None) as snapshot:
+        for _ in session.run_command(command, snapshot).stream or ():
+            pass
+    return profiles
+
+
+def _query_run(plan: LogicalPlan, physical: PlacedPlan, planning: str, session: EngineSession) -> Iterator[str]:
+    profiles, count, seconds = _measured_run(plan, physical, session)
     rows = f"{count:,} {'row' if count == 1 else 'rows'}"
     yield f"== Run: {rows} in {format_seconds(seconds)}, planned in {planning} =="
     for profile in profiles:
@@ -211,10 +248,7 @@ def _command_run(command: LogicalPlan | Command, session: EngineSession) -> Iter
     if not isinstance(command, Command):
         return
     started = time.perf_counter()
-    most = MOST_PROFILES if is_continuous(command) else None
-    with session.observers.collecting_profiles(most) as profiles, reading(session.snapshot, None) as snapshot:
-        for _ in session.run_command(command, snapshot).stream or ():
-            pass
+    profiles = _measured_command(command, session)
     yield f"== Run: {format_seconds(time.perf_counter() - started)} in all =="
     if is_continuous(command):
         yield from epoch_lines(command, session)

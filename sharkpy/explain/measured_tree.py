@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,15 @@ Written = dict[int, tuple[int, "StageProfile"]]
 """For each exchange, the stage that wrote it, with its number."""
 
 
+def written_exchanges(profile: QueryProfile) -> Written:
+    """Return for each exchange of a query the stage that wrote it, with its number."""
+    return {
+        stage.exchange_id: (number, stage)
+        for number, stage in enumerate(profile.stages, 1)
+        if stage.exchange_id is not None
+    }
+
+
 @dataclass(slots=True)
 class Figures:
     """Measured figures of one operator. None: DuckDB ran it as a part of another one."""
@@ -78,9 +87,7 @@ def run_tree(profile: QueryProfile) -> list[str]:
     if not profile.stages or profile.stages[-1].fragment is None:
         return []
     numbered = list(enumerate(profile.stages, 1))
-    written: Written = {
-        stage.exchange_id: (number, stage) for number, stage in numbered if stage.exchange_id is not None
-    }
+    written = written_exchanges(profile)
     lines = [f"{'rows':>11} {'bytes':>9} {'time':>9}  operator"]
     lines += _stage_lines(*numbered[-1], written, 0)
     shown = {number for number, _ in written.values()} | {len(numbered)}
@@ -93,8 +100,7 @@ def run_tree(profile: QueryProfile) -> list[str]:
 def _stage_lines(number: int, stage: StageProfile, written: Written, depth: int) -> list[str]:
     if stage.fragment is None:
         return []
-    root = _nodes(stage.fragment, iter(stage.leaves))
-    others = _attribute(root, stage)
+    root, others = measured_operators(stage, stage.fragment)
     lines = [_note(depth, f"stage {number}: {stage_summary(stage)}")]
     if others:
         lines.append(_note(depth, f"DuckDB chose another order, with a join of {'; of '.join(others)}"))
@@ -142,6 +148,17 @@ def block_notes(scan: BlockScan) -> list[str]:
 
 
 # Figures to operators
+
+
+def measured_operators(stage: StageProfile, fragment: PhysicalPlan) -> tuple[Node, list[str]]:
+    """Return the operators of a stage with their figures, and lines for joins that the plan does not have."""
+    root = planned_operators(fragment, stage.leaves)
+    return root, _attribute(root, stage)
+
+
+def planned_operators(fragment: PhysicalPlan, leaves: Iterable[tuple[str, PhysicalPlan]] = ()) -> Node:
+    """Return the operators of a stage without figures."""
+    return _nodes(fragment, iter(leaves))
 
 
 def _nodes(plan: PhysicalPlan, leaves: Iterator[tuple[str, PhysicalPlan]]) -> Node:

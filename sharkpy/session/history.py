@@ -42,6 +42,7 @@ class StatementHistory:
         self.text_bytes = conf.value(settings.HISTORY_TEXT_BYTES)
         most = conf.value(settings.HISTORY_STATEMENTS)
         self.is_on = most > 0
+        self.profile_bytes = conf.value(settings.HISTORY_PROFILE_BYTES) if self.is_on else 0
         self.plan_bytes = conf.value(settings.HISTORY_PLAN_BYTES) if self.is_on else 0
         self._records: deque[StatementRecord] = deque(maxlen=max(0, most))
         self._file: StatementFile | None = None

@@ -73,7 +73,7 @@ class PreparedStatement:
         self._database = session.current_database
         engine = session.started_engine
         conf = session.conf
-        self._key = (text, self._database, conf.changes(), conf.secrets_id, engine and engine.parallelism)
+        self._key = (text, self._database, conf.plan_changes(), conf.secrets_id, engine and engine.parallelism)
         self._snapshot = session.snapshot()
         self._known = plans.find(self._key, self._snapshot)
         lookups = CatalogLookups(session.catalog, given)

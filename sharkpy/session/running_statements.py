@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PYTHON = "PYTHON"
 """Kind of work that a program starts without the text of a statement."""
+MOST_RUNS = 20
+"""Largest number of plans of a statement whose operators are in its profile."""
 _ENDS: tuple[tuple[type[BaseException], StatementState], ...] = (
     (GeneratorExit, StatementState.CLOSED),
     (StatementClosedError, StatementState.CLOSED),
@@ -55,6 +57,7 @@ class StatementTitle:
     """Text without secrets."""
     user: str
     kind: str = ""
+    tag: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +100,11 @@ class RunningStatements:
         self, title: StatementTitle | None, timeout: float, listener: ProgressListener | None = None
     ) -> Statement:
         plan_bytes = 0 if title is None else self._history.plan_bytes
-        statement = Statement(timeout, listener or ignore_progress, plan_bytes)
+        most_runs = 0 if title is None or not self._history.profile_bytes else MOST_RUNS
+        statement = Statement(timeout, listener or ignore_progress, plan_bytes, most_runs)
         if title is not None:
             statement.query_id, statement.kind = title.query_id, title.kind
-            statement.text, statement.user = title.text, title.user
+            statement.text, statement.user, statement.tag = title.text, title.user, title.tag
         key = id(statement)
         with self._lock:
             self.check_open()
@@ -162,6 +166,7 @@ class RunningStatements:
     ) -> StatementRecord:
         history = self._history
         seen = statement or Statement()
+        figures = seen.figures
         return StatementRecord(
             query_id=title.query_id,
             kind=title.kind if statement is None else statement.kind,
@@ -179,6 +184,16 @@ class RunningStatements:
             progress=progress,
             sqlstate=sqlstate,
             error=cut_text(redacted(error), history.text_bytes),
+            tag=title.tag,
+            planning_seconds=figures.planning_seconds,
+            input_rows=figures.rows_read,
+            bytes_read=figures.bytes_read,
+            bytes_spilled=figures.bytes_spilled,
+            cpu_seconds=figures.cpu_seconds,
+            peak_bytes=figures.peak_bytes,
+            blocks_read=figures.blocks_read,
+            blocks_pruned=figures.blocks_pruned,
+            profile=_profile(seen, history.profile_bytes) if state.is_over else "",
         )
 
     @contextlib.contextmanager
@@ -240,6 +255,17 @@ class RunningStatements:
     def check_open(self) -> None:
         if self._is_stopped:
             raise ExecutionError("this session was stopped", hint="connect again", sqlstate="08003")
+
+
+def _profile(statement: Statement, most_bytes: int) -> str:
+    """Return the profile of an ended statement, or "" if it is too long. Its plans, which hold blocks, are dropped."""
+    runs, statement.runs = statement.runs, []
+    if all(run.is_whole and run.profile.is_constant for run in runs):
+        return ""
+    from sharkpy.explain.profile_json import runs_text
+
+    text = runs_text(runs)
+    return text if len(text) <= most_bytes else ""
 
 
 def _state(statement: Statement) -> StatementState:

@@ -151,7 +151,8 @@ class SessionBase:
         return None if text is None else self._title(text, PYTHON)
 
     def _title(self, text: str, kind: str = "", query_id: str = "") -> StatementTitle:
-        return StatementTitle(query_id or new_query_id(), redacted(text), self._user, kind)
+        tag = redacted(self.conf.value(settings.QUERY_TAG))
+        return StatementTitle(query_id or new_query_id(), redacted(text), self._user, kind, tag)
 
     @property
     def _user(self) -> str:

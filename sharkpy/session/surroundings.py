@@ -68,10 +68,12 @@ class SessionSurroundings(ReachedStorage):
 
     def system_tables(self) -> Mapping[str, SystemTable]:
         from sharkpy.execution.commands.information_schema import information_tables
+        from sharkpy.session.statement_tables import statement_tables
         from sharkpy.streaming.status import system_tables
 
-        known = self._session()
-        return {} if known is None else {**system_tables(known), **information_tables(known.catalog)}
+        if (known := self._session()) is None:
+            return {}
+        return {**system_tables(known), **statement_tables(known), **information_tables(known.catalog)}
 
     @property
     def lakes(self) -> SessionLakes:

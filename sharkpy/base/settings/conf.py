@@ -145,6 +145,12 @@ class Conf(Mapping[str, str]):
         """
         return tuple(sorted(self._values.items()))
 
+    def plan_changes(self) -> tuple[tuple[str, str], ...]:
+        """Return `changes` without the label of statements, on which no plan depends."""
+        if statements.QUERY_TAG.key not in self._values:
+            return self.changes()
+        return tuple(change for change in self.changes() if change[0] != statements.QUERY_TAG.key)
+
     def value(self, setting: Setting[T]) -> T:
         text = self._values.get(setting.key)
         return setting.default if text is None else setting.parse(text)

@@ -17,6 +17,20 @@ def check_ansi(text: str) -> bool:
     return False
 
 
+_TAG_CHARACTERS = 256
+
+
+def _check_tag(text: str) -> str:
+    """Return a label without the quotes around it. Raise ConfigurationError if it is too long."""
+    tag = text.strip()
+    if len(tag) > 1 and tag[0] == tag[-1] and tag[0] in "'\"":
+        tag = tag[1:-1]
+    if len(tag) > _TAG_CHARACTERS:
+        message = f"shark.query.tag has {len(tag)} characters, at most {_TAG_CHARACTERS} are allowed"
+        raise ConfigurationError(message, sqlstate="22023")
+    return tag
+
+
 TIME_ZONE = Setting(
     "shark.session.timezone",
     LOCAL,
@@ -126,6 +140,12 @@ SINGLE_SORT_ROWS = Setting(
 )
 
 
+QUERY_TAG = Setting(
+    "shark.query.tag",
+    "",
+    "Label of the session's statements in the history, at most 256 characters: SET shark.query.tag = 'nightly'.",
+    check=_check_tag,
+)
 QUERY_TIMEOUT = Setting(
     "shark.query.timeout",
     0.0,

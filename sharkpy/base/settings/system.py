@@ -168,6 +168,12 @@ HISTORY_PLAN_BYTES = Setting(
     "Maximum bytes of a statement's plans in the history. 0: no plans.",
     is_guarded=True,
 )
+HISTORY_PROFILE_BYTES = Setting(
+    "shark.history.profile.bytes",
+    128 << 10,
+    "Maximum bytes of a statement's profile in the history, as JSON text. Larger ones are left out. 0: no profiles.",
+    is_guarded=True,
+)
 HISTORY_SAVED = Setting(
     "shark.history.saved",
     False,

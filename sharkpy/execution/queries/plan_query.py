@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sharkpy.base.cancellation import current_cancellation
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.statement import planning
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.optimizer.decisions import Place
 from sharkpy.optimizer.optimize import Trace, optimize
@@ -49,13 +51,16 @@ def plan_steps(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: Place | None = None
 ) -> tuple[LogicalPlan, PlacedPlan]:
     """Return a query's optimised logical plan and its physical plan."""
-    context = _planning_context(session, logical, session.snapshot() if snapshot is None else snapshot, placement)
+    _load_tables(session, logical)
 
     def plan() -> tuple[LogicalPlan, PlacedPlan]:
         optimized, _ = _optimized(session, logical, context)
         return optimized, plan_physical(optimized, context)
 
-    return within_stack(plan)
+    with planning(current_cancellation()):
+        seen = session.snapshot() if snapshot is None else snapshot
+        context = _planning_context(session, logical, seen, placement)
+        return within_stack(plan)
 
 
 def plan_stage(
@@ -65,22 +70,23 @@ def plan_stage(
 
     A stage is cached for a bound query that is planned again because its tables' rows have changed.
     """
-    context = _planning_context(session, logical, snapshot)
+    _load_tables(session, logical)
 
     def plan() -> tuple[PlacedPlan, Stage | None]:
         optimized, was_known = _optimized(session, logical, context)
         if not was_known:
             return plan_physical(optimized, context), None
-        return session.engine.stage_cache.plan(logical, session.conf.changes(), optimized, context)
+        return session.engine.stage_cache.plan(logical, session.conf.plan_changes(), optimized, context)
 
-    return within_stack(plan)
+    with planning(current_cancellation()):
+        context = _planning_context(session, logical, snapshot)
+        return within_stack(plan)
 
 
 def _planning_context(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot, placement: Place | None = None
 ) -> PlanContext:
     """Return the planner's context over the query's tables in `snapshot`."""
-    _load_tables(session, logical)
     snapshot.capture(read_tables(logical))
     return PlanContext(
         session.conf,
@@ -95,7 +101,7 @@ def _planning_context(
 
 def _optimized(session: EngineSession, logical: LogicalPlan, context: PlanContext) -> tuple[LogicalPlan, bool]:
     """Return a query's optimised plan, and whether it was cached."""
-    known, changes, statistics = session.engine.optimized_plan_cache, session.conf.changes(), context.statistics
+    known, changes, statistics = session.engine.optimized_plan_cache, session.conf.plan_changes(), context.statistics
     found = known.find(logical, changes, statistics)
     if found is not None:
         return found, True

@@ -87,7 +87,7 @@ def run_to_sink(
 @contextlib.contextmanager
 def _turn(session: EngineSession, runner: PlanRunner) -> Iterator[None]:
     from sharkpy.execution.stages.profile import run_text
-    from sharkpy.execution.statement import Progress, Statement
+    from sharkpy.execution.statement import PlanRun, Progress, Statement
     from sharkpy.physical.estimate import estimated_work
     from sharkpy.physical.plan_step import runs_scripts
 
@@ -113,7 +113,8 @@ def _turn(session: EngineSession, runner: PlanRunner) -> Iterator[None]:
             is_whole = True
     finally:
         statement.queued_seconds += profile.queued_seconds if is_admitted else time.perf_counter() - start
-        statement.keep_plan(lambda: run_text(profile, physical, is_whole=is_whole))
+        kept = PlanRun(profile, physical, is_whole)
+        statement.keep_plan(kept, lambda: run_text(profile, physical, is_whole=is_whole))
 
 
 @contextmanager

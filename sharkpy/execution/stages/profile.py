@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -55,6 +56,16 @@ class StageProfile:
     """Number of lost or damaged blocks that the stage's tasks rebuilt themselves."""
     requested: RequestCounts = RequestCounts()  # noqa: RUF009  it is frozen
     """Requests of the stage to remote storage."""
+    rows_read: int = 0
+    """Part of `rows_in` that came from tables, files and programs, not from exchanges."""
+    file_bytes: int = 0
+    """Bytes read from data files."""
+    bytes_spilled: int | None = None
+    """Bytes that DuckDB wrote to temporary files; only under EXPLAIN ANALYZE."""
+    is_constant: bool = False
+    """Whether the planner knew its rows."""
+    started: float = 0.0
+    """Start, in seconds since 1970."""
 
 
 @dataclass(slots=True)
@@ -73,6 +84,11 @@ class QueryProfile:
     """Number of queries that waited before it when it arrived."""
 
     @property
+    def is_constant(self) -> bool:
+        """Whether its stages have returned rows that the planner knew."""
+        return all(stage.is_constant for stage in self.stages)
+
+    @property
     def physical(self) -> str:
         """Text of the final plan, made on demand; empty before the last stage begins."""
         return "" if self.plan is None else self.plan.explain()
@@ -88,11 +104,13 @@ def stage_profile(
 ) -> StageProfile:
     """Return the profile of a run of `stage`, from its tasks' reports."""
     reads = [report.read for report in reports if report.read is not None]
+    rows_in = sum(report.rows_in for report in reports)
+    spilled = [report.bytes_spilled for report in reports if report.bytes_spilled is not None]
     return StageProfile(
         stage.label,
         stage.placement.place.value,
         num_tasks,
-        sum(report.rows_in for report in reports),
+        rows_in,
         sum(report.rows_out for report in reports),
         sum(report.bytes_out for report in reports),
         seconds,
@@ -112,6 +130,11 @@ def stage_profile(
         beside_tasks=sum(report.blocks_local >= max(report.blocks_remote, 1) for report in reports),
         blocks_rebuilt=sum(report.blocks_rebuilt for report in reports),
         requested=sum((report.requested for report in reports), RequestCounts()),
+        rows_read=rows_in - sum(report.rows_exchanged for report in reports),
+        file_bytes=sum(read.bytes for read in reads),
+        bytes_spilled=sum(spilled) if spilled else None,
+        is_constant=stage.rows is not None,
+        started=time.time() - seconds,
     )
 
 

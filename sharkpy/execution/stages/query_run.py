@@ -18,9 +18,10 @@ from sharkpy.columnar.store import is_caused_by_damage
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.jobs import SparkJobs
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
+from sharkpy.execution.stages.block_figures import BlockCounter
 from sharkpy.execution.stages.profile import QueryProfile, stage_profile
 from sharkpy.execution.stages.stage_recorder import StageObserver, Unobserved
-from sharkpy.execution.statement import Progress, ProgressListener, ignore_progress
+from sharkpy.execution.statement import Progress, ProgressListener, Statement, ignore_progress
 from sharkpy.execution.tasks.error_conversion import as_shark_error
 from sharkpy.execution.tasks.parquet_scan import note_invalid_text
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
@@ -67,6 +68,7 @@ class QueryRun:
     statement: Cancellation = field(default_factory=lambda: current_cancellation() or Cancellation())
     """This thread's statement, which can cancel the query."""
     group: str = field(default_factory=new_group)
+    _blocks: BlockCounter = field(default_factory=BlockCounter)
     _connections: QueryConnections = field(default_factory=QueryConnections)
     _own_database: ConnectionPool | None = None
     _shared_failure: SharkError | None = None
@@ -220,6 +222,8 @@ class QueryRun:
         seconds = time.perf_counter() - start
         profile = stage_profile(stage, count, reports, seconds, exchange_id, sizes)
         self.profile.stages.append(profile)
+        if isinstance(self.statement, Statement):
+            self.statement.figures.add_stage(profile, self._blocks.add(profile.leaves))
         if profile.placement != Place.DRIVER.value and profile.requested.requests:
             METER.add(profile.requested, self.statement)
 

@@ -16,6 +16,7 @@ from sharkpy.base.errors import InvalidTextError
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.rdd_stages import RddStages
 from sharkpy.execution.stages.stage_outputs import StageOutputs
+from sharkpy.execution.statement import computing, measured_items
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
@@ -102,9 +103,11 @@ class DriverStages:
     def batches(self, stage: Stage) -> Generator[pa.RecordBatch]:
         """Yield the stage's rows as they are made."""
         with self.run.observer.running(stage):
-            yield from self._batches(stage)
+            # Constant rows take no time worth measuring.
+            batches = self._batches(stage)
+            yield from batches if stage.rows is not None else measured_items(self.run.statement, batches)
 
-    def _batches(self, stage: Stage) -> Iterator[pa.RecordBatch]:
+    def _batches(self, stage: Stage) -> Generator[pa.RecordBatch]:
         start, asked = time.perf_counter(), METER.of(self.run.statement)
         metrics = TaskMetrics(is_profiled=self.run.is_profiled)
         total = len(stage.tasks)
@@ -154,7 +157,7 @@ class DriverStages:
 
     def results(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
         """Return the blocks or files that the stage's sink stored, of `only_tasks` if given."""
-        with self.run.observer.running(stage):
+        with self.run.observer.running(stage), computing(self.run.statement):
             return self._results(stage, only_tasks)
 
     def _results(self, stage: Stage, only_tasks: frozenset[int] | None) -> list[BlockResult | FileResult]:
@@ -176,8 +179,17 @@ class DriverStages:
         seconds = time.perf_counter() - start
         figures = (metrics.rows_in, metrics.rows_out, metrics.bytes_out)
         requested = METER.of(self.run.statement) - asked
-        operators = tuple(metrics.operators)
-        return TaskReport(0, 0, *figures, seconds, metrics.read, operators=operators, requested=requested)
+        return TaskReport(
+            0,
+            0,
+            *figures,
+            seconds,
+            metrics.read,
+            operators=tuple(metrics.operators),
+            rows_exchanged=metrics.rows_exchanged,
+            bytes_spilled=metrics.bytes_spilled if metrics.is_profiled else None,
+            requested=requested,
+        )
 
     def _task_results(self, stage: Stage, number: int, metrics: TaskMetrics) -> list[BlockResult | FileResult]:
         context = self._sink_context(stage, number)

@@ -68,8 +68,12 @@ class TaskMetrics:
     """Figures of a task, counted while it runs."""
 
     rows_in: int = 0
+    rows_exchanged: int = 0
+    """Part of `rows_in` that came from exchanges."""
     rows_out: int = 0
     bytes_out: int = 0
+    bytes_spilled: int = 0
+    """Bytes that DuckDB wrote to temporary files, if it measured the query."""
     read: ReadMetrics = field(default_factory=ReadMetrics)
     is_profiled: bool = False
     """True if DuckDB measures each operator, for EXPLAIN ANALYZE."""
@@ -90,6 +94,8 @@ class TaskMetrics:
     def add_reads(self, below: TaskMetrics) -> None:
         """Add the reads of a subquery."""
         self.rows_in += below.rows_in
+        self.rows_exchanged += below.rows_exchanged
+        self.bytes_spilled += below.bytes_spilled
         self.blocks_local += below.blocks_local
         self.blocks_remote += below.blocks_remote
         self.operators += below.operators
@@ -176,6 +182,7 @@ def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relatio
         case ExchangeColumns(_, exchange_id, schema, spread):
             table = read_payloads(data.payloads.get(exchange_id, ()), arrow_schema(schema), spread)
             metrics.rows_in += table.num_rows
+            metrics.rows_exchanged += table.num_rows
             return [table]
         case BroadcastColumns(_, exchange_id):
             if exchange_id not in data.broadcasts:

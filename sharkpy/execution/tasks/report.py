@@ -81,6 +81,10 @@ class TaskReport:
     blocks_remote: int = 0
     blocks_rebuilt: int = 0
     """Number of lost or damaged blocks that the task rebuilt itself."""
+    rows_exchanged: int = 0
+    """Part of `rows_in` that came from exchanges."""
+    bytes_spilled: int | None = None
+    """Bytes that DuckDB wrote to temporary files; None if not measured."""
     requested: RequestCounts = RequestCounts()  # noqa: RUF009  it is frozen
     """Requests of the task to remote storage."""
 
@@ -172,6 +176,12 @@ class OperatorFigures:
     rows: int
     size_bytes: int
     seconds: float
+
+
+def spilled_bytes(text: str) -> int:
+    """Return the bytes that a query wrote to temporary files, by its JSON profile."""
+    profile = json.loads(text) if text else {}
+    return int((profile.get("io") or {}).get("total_bytes_written", 0))
 
 
 def read_figures(text: str, inputs: Iterable[StageInput]) -> list[OperatorFigures]:

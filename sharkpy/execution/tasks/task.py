@@ -35,7 +35,7 @@ from sharkpy.execution.tasks.partitioned_writes import (
     write_bucketed_files,
     write_partitioned_files,
 )
-from sharkpy.execution.tasks.report import BlockResult, FileResult, read_figures
+from sharkpy.execution.tasks.report import BlockResult, FileResult, read_figures, spilled_bytes
 from sharkpy.execution.tasks.sinks import (
     Payload,
     SinkContext,
@@ -252,7 +252,9 @@ def _profiled(connection: DuckDBPyConnection, program: StageProgram, metrics: Ta
     connection.execute("PRAGMA enable_profiling = 'no_output'")
     try:
         yield
-        metrics.operators += read_figures(connection.get_profiling_information(format="json"), program.inputs)
+        text = connection.get_profiling_information(format="json")
+        metrics.operators += read_figures(text, program.inputs)
+        metrics.bytes_spilled += spilled_bytes(text)
     finally:
         connection.execute("PRAGMA disable_profiling")
 

@@ -231,4 +231,6 @@ def _report(
         blocks_local=metrics.blocks_local,
         blocks_remote=metrics.blocks_remote,
         blocks_rebuilt=metrics.blocks_rebuilt,
+        rows_exchanged=metrics.rows_exchanged,
+        bytes_spilled=metrics.bytes_spilled if metrics.is_profiled else None,
     )

@@ -32,14 +32,15 @@ def bind_explain(
     if reader.word() in _UNSUPPORTED:
         raise reader.unsupported(f"EXPLAIN {reader.word()}")
     is_analyze_table = reader.peek("ANALYZE", "TABLE") and any(word_of(token) == "COMPUTE" for token in reader.rest)
-    form = "" if is_analyze_table else (reader.match_any(*FORMS) or "").lower()
+    options = _options(reader)
+    form = "" if is_analyze_table else options or (reader.match_any(*FORMS) or "").lower()
     if form == "vectorization":
         while reader.match_any(*_VECTORIZATION_WORDS):
             pass
     if form == "cbo":
         reader.match_any("COST", "JOINCOST")
-    if form == "analyze":
-        form = "analyze" if not reader.match("EXTENDED") else "analyze extended"
+    if form == "analyze" and not options:
+        form = _analyze_form(reader)
     if reader.current is None:
         raise reader.error("a statement expected after EXPLAIN")
     start = reader.position
@@ -51,6 +52,36 @@ def bind_explain(
     tree = _tree(reader, start, statement) if form == "ast" else ""
     is_analyze, is_extended = form.startswith("analyze"), form.endswith(("extended", "codegen"))
     return Explain(statement, is_analyze, is_extended, form, tree, tuple(views.found.values()))
+
+
+def _analyze_form(reader: TokenReader) -> str:
+    """Read what follows EXPLAIN ANALYZE: EXTENDED, or FORMAT TEXT | JSON."""
+    if reader.match("EXTENDED"):
+        return "analyze extended"
+    if not reader.match("FORMAT"):
+        return "analyze"
+    return _format(reader)
+
+
+def _format(reader: TokenReader) -> str:
+    if reader.peek("HTML"):
+        error = reader.unsupported("EXPLAIN ANALYZE FORMAT HTML")
+        error.hint = "FORMAT JSON returns the same figures"
+        raise error
+    return "analyze json" if reader.expect_any("TEXT", "JSON") == "JSON" else "analyze"
+
+
+def _options(reader: TokenReader) -> str:
+    """Read `(ANALYZE [, FORMAT TEXT | JSON])`, as other engines write it. Return the form, or "" if there are none."""
+    if not reader.peek("(", "ANALYZE"):
+        return ""
+    reader.expect("(", "ANALYZE")
+    found = "analyze"
+    if reader.match(","):
+        reader.expect("FORMAT")
+        found = _format(reader)
+    reader.expect(")")
+    return found
 
 
 def _tree(reader: TokenReader, start: int, statement: Statement) -> str:

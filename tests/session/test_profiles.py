@@ -1,0 +1,191 @@
+"""Profiles of statements as JSON, in EXPLAIN ANALYZE and in the history, and the tables of `sys` about statements."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sharkpy
+from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
+from sharkpy.execution.restrictions import Restrictions
+from sharkpy.explain.profile_json import profile_of
+from tests.rows import rows
+
+QUERY = "SELECT a.g, count(*) AS n FROM t a JOIN t b ON a.k = b.k WHERE b.g > 2 GROUP BY a.g"
+
+
+@pytest.fixture
+def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    context.sql("SET shark.block.rows = 500")
+    context.sql(
+        "CREATE TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') AS"
+        " SELECT k, k % 7 AS g FROM (SELECT explode(sequence(1, 2000)) AS k) x"
+    )
+    return context
+
+
+def profile(context: sharkpy.SharkContext, text: str) -> dict[str, Any]:
+    [(line,)] = context.sql(text).fetchall()
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def recorded(context: sharkpy.SharkContext, text: str) -> dict[str, Any]:
+    """Run a statement. Return the profile that its record has."""
+    context.sql(text).fetchall()
+    found = profile_of(context.history(1)[0])
+    assert found is not None
+    return dict(json.loads(json.dumps(found)))
+
+
+def tree(found: dict[str, Any]) -> list[str]:
+    """Kinds of the operators from the root down. It reaches each operator exactly once."""
+    seen, waiting = [], [found["root"]]
+    while waiting:
+        one = found["operators"][waiting.pop()]
+        seen.append(one["id"])
+        waiting += reversed(one["children"])
+    assert sorted(seen) == list(range(len(found["operators"])))
+    return [found["operators"][number]["kind"] for number in seen]
+
+
+def labels(context: sharkpy.SharkContext, text: str) -> list[str]:
+    """Kinds of the operators in the tree of EXPLAIN ANALYZE."""
+    lines = [line[33:].strip() for (line,) in context.sql(f"EXPLAIN ANALYZE {text}").fetchall()]
+    return [line.split(" ")[0] for line in lines if line[:1].isupper()]
+
+
+STAGED = {"shark.placement.driver": "false", "shark.join.broadcast.max.bytes": "0"}
+
+
+@pytest.mark.parametrize("settings", [{}, STAGED], ids=["driver", "stages"])
+def test_the_tree_is_that_of_explain_analyze(context: sharkpy.SharkContext, settings: dict[str, str]) -> None:
+    for key, value in settings.items():
+        context.sql(f"SET {key} = {value}")
+    measured = profile(context, f"EXPLAIN ANALYZE FORMAT JSON {QUERY}")
+    assert tree(measured) == labels(context, QUERY)
+    assert tree(recorded(context, QUERY)) == tree(measured)
+    numbers = [stage["number"] for stage in measured["stages"]]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert {one["stage"] for one in measured["operators"]} <= set(numbers)
+    assert measured["operators"][measured["root"]]["stage"] == numbers[-1]
+    assert {stage["placement"] for stage in measured["stages"]} == ({"rdd"} if settings else {"driver"})
+    for stage in measured["stages"]:
+        assert len(stage["rows_per_task"]) == stage["tasks"]
+        assert sum(stage["rows_per_task"]) == stage["rows_in"]
+
+
+def test_figures_of_explain_analyze(context: sharkpy.SharkContext) -> None:
+    found = profile(context, f"EXPLAIN (ANALYZE, FORMAT JSON) {QUERY}")
+    scans = [one for one in found["operators"] if one["kind"] == "BlockScan"]
+    assert next((one["rows"], one["blocks_read"], one["blocks_pruned"]) for one in scans) == (2000, 4, 0)
+    assert all(one["seconds"] is not None for one in scans)
+    assert any("encodings: " in note for note in scans[0]["notes"])
+    assert (found["version"], found["rows_read"], found["rows_returned"], found["bytes_spilled"]) == (1, 4000, 4, 0)
+    assert 0 < found["planning_seconds"] < found["running_seconds"] <= found["seconds"]
+    assert found["decisions"][0]["when"] == "planning"
+    assert found["decisions"][0]["figures"]["bytes scanned"] > 0
+    assert found["error"] is None
+
+
+def test_profiles_of_the_history(context: sharkpy.SharkContext) -> None:
+    found = recorded(context, "SELECT sum(g) AS s FROM t WHERE k <= 500")
+    scan = next(one for one in found["operators"] if one["kind"] == "BlockScan")
+    assert (scan["blocks_read"], scan["blocks_pruned"], scan["seconds"]) == (1, 3, None)
+    assert (found["rows_read"], found["rows_returned"], found["bytes_spilled"]) == (500, 1, None)
+    assert found["stages"][0]["started"].endswith("Z")
+    context.sql("SELECT 1").fetchall()
+    assert profile_of(context.history(1)[0]) is None, "its rows are constants"
+    context.sql("SHOW TABLES").fetchall()
+    assert profile_of(context.history(1)[0]) is None
+
+
+def test_a_profile_of_a_write(context: sharkpy.SharkContext) -> None:
+    found = recorded(context, "INSERT INTO t SELECT k, g FROM t WHERE k <= 500")
+    assert found["stages"][-1]["rows_out"] == 500
+    measured = profile(context, "EXPLAIN ANALYZE FORMAT JSON INSERT INTO t SELECT k, g FROM t WHERE k <= 500")
+    assert measured["operators"][measured["root"]]["rows"] == 1000
+
+
+def test_a_profile_of_a_failed_query(context: sharkpy.SharkContext) -> None:
+    with pytest.raises(SharkError):
+        context.sql("SELECT assert_true(k < 5) FROM t").fetchall()
+    found = profile_of(context.history(1)[0])
+    assert found is not None
+    assert found["stages"] == []
+    assert "BlockScan" in tree(found)
+    assert isinstance(found["error"], dict)
+    assert found["error"]["sqlstate"] == "22000"
+
+
+def test_bounds(tmp_path: Path) -> None:
+    for size, is_kept in ((0, False), (50, False), (10_000, True)):
+        options = {"shark.history.profile.bytes": size}
+        with sharkpy.connect("local[2]", tmp_path / f"w{size}", **options) as context:
+            context.sql("SELECT explode(sequence(1, 3))").fetchall()
+            assert bool(context.history(1)[0].profile) is is_kept
+
+
+def test_forms_that_are_refused(context: sharkpy.SharkContext) -> None:
+    with pytest.raises(UnsupportedError, match="EXPLAIN ANALYZE FORMAT HTML is not supported"):
+        context.sql(f"EXPLAIN ANALYZE FORMAT HTML {QUERY}")
+    with pytest.raises(UnsupportedError, match="EXPLAIN ANALYZE FORMAT HTML is not supported"):
+        context.sql(f"EXPLAIN (ANALYZE, FORMAT HTML) {QUERY}")
+    with pytest.raises(ParseError, match="TEXT or JSON expected"):
+        context.sql(f"EXPLAIN ANALYZE FORMAT XML {QUERY}")
+    assert labels(context, f"FORMAT TEXT {QUERY}") == labels(context, QUERY)
+    assert context.sql(f"EXPLAIN (ANALYZE) {QUERY}").fetchall()[0][0].startswith("== Run: ")
+    assert context.sql("EXPLAIN (SELECT 1)").fetchall(), "a query in parentheses"
+
+
+# Tables of `sys`
+
+
+def test_sys_queries(context: sharkpy.SharkContext) -> None:
+    context.conf.set("hive.local.time.zone", "Asia/Tokyo")
+    context.sql("SET shark.query.tag = nightly")
+    context.sql("SELECT sum(g) AS s FROM t WHERE k <= 500").fetchall()
+    record = context.history(1)[0]
+    text = (
+        "SELECT query_id, state, kind, started, rows_read, rows_returned, blocks_read, blocks_pruned, bytes_read"
+        " FROM sys.queries WHERE tag = 'nightly' AND text LIKE 'SELECT sum%'"
+    )
+    started = record.started.replace(tzinfo=None) + timedelta(hours=9)
+    expected = (record.query_id, "finished", "SELECT", started, 500, 1, 1, 3, record.bytes_read)
+    assert rows(context, text) == [expected]
+    with pytest.raises(SharkError):
+        context.sql("SELECT nothing FROM t")
+    failed = "SELECT sqlstate, error LIKE 'no column%' FROM sys.queries WHERE state = 'failed'"
+    assert rows(context, failed) == [("42703", True)]
+    running = "SELECT count(*) FROM sys.queries WHERE state = 'running' AND text LIKE 'SELECT count(*) FROM sys%'"
+    assert rows(context, running) == [(1,)]
+
+
+def test_sys_operators(context: sharkpy.SharkContext) -> None:
+    context.sql(QUERY).fetchall()
+    query_id = context.history(1)[0].query_id
+    scans = (
+        f"SELECT blocks_read, rows FROM sys.operators WHERE query_id = '{query_id}' AND kind = 'BlockScan'"
+        " ORDER BY operator_id"
+    )
+    assert rows(context, scans) == [(4, None), (4, None)]
+    orphans = (
+        f"SELECT count(*) FROM sys.operators o LEFT JOIN sys.operators p ON o.query_id = p.query_id"
+        f" AND o.parent_id = p.operator_id WHERE o.query_id = '{query_id}' AND p.query_id IS NULL"
+    )
+    assert rows(context, orphans) == [(1,)], "the root"
+
+
+def test_users_see_rows_of_their_own(context: sharkpy.SharkContext) -> None:
+    context.sql("SELECT sum(g) AS hidden FROM t").fetchall()
+    guest = context.new_session(shark_user="ada")
+    guest.restrictions = Restrictions(guards_settings=True, sees_own_statements=True)
+    guest.sql("SELECT sum(g) AS own FROM t").fetchall()
+    assert rows(guest, "SELECT DISTINCT `user` FROM sys.queries") == [("ada",)]
+    seen = "SELECT count(DISTINCT query_id) FROM sys.operators WHERE label LIKE 'HashAggregate%sum%'"
+    assert rows(guest, seen) == [(1,)]
+    assert rows(context, seen) == [(2,)]

@@ -62,7 +62,7 @@ _FIGURES = (
     *("tag", "planning_seconds", "bytes_read", "bytes_spilled", "cpu_seconds", "peak_bytes"),
     *("blocks_read", "blocks_pruned"),
 )
-"""Fields of a query that not all records have."""
+"""Fields of a query that its record has under the same names."""
 
 
 def queries_of(
@@ -89,12 +89,12 @@ def _query(record: StatementRecord, running: Statement | None, characters: int |
         seconds=record.seconds,
         queued_seconds=record.queued_seconds,
         running_seconds=record.running_seconds,
-        rows_read=getattr(record, "input_rows", None),
+        rows_read=record.input_rows,
         rows_returned=record.rows_read,
         rows_written=record.rows_written,
         progress=None if running is None else _progress(running),
         error=error,
-        **{name: getattr(record, name, None) for name in _FIGURES},
+        **{name: getattr(record, name) for name in _FIGURES},
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from sharkpy.catalog.statement_list import ShapeRow, StatementChoice
 from sharkpy.catalog.statement_records import StatementRecord, StatementState
 from sharkpy.catalog.statement_shapes import shape_of
+from sharkpy.explain.profile_json import profile_of
 from sharkpy.web.errors import RefusedError
 from sharkpy.web.queries import Query, cancel_query, queries_of
 from sharkpy.web.requests import ApiRequest, Parameter
@@ -146,7 +147,7 @@ def query(request: ApiRequest) -> QueryAnswer:
     record = _found(request)
     [shown] = queries_of([record], request.parts.engine_session.all_statements(), characters=None)
     fields = {field.name: getattr(shown, field.name) for field in dataclasses.fields(Query)}
-    return QueryAnswer(**fields, plan=record.plan, profile=None)
+    return QueryAnswer(**fields, plan=record.plan, profile=profile_of(record))
 
 
 def _found(request: ApiRequest) -> StatementRecord:

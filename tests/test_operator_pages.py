@@ -42,7 +42,7 @@ def test_commands_and_formats_of_the_shell() -> None:
 
 def test_history_settings() -> None:
     rows = re.findall(r"^\| `(shark\.history\.[\w.]+)`", text("server"), re.MULTILINE)
-    assert len(rows) == 4
+    assert len(rows) == 5
     assert f"| {settings.HISTORY_STATEMENTS.default} | statements in memory" in text("server")
     saved = f"{settings.HISTORY_SAVED_STATEMENTS.default}, {settings.HISTORY_SAVED_DAYS.default:g}"
     assert f"| {saved} | saved records" in text("server")

@@ -134,9 +134,9 @@ def add_to_list(
 def _add(connection: sqlite3.Connection, records: Sequence[StatementRecord]) -> None:
     rows = [
         (
-            *(one.user, one.state.value, one.started.timestamp()),
+            *(_storable(one.user), one.state.value, one.started.timestamp()),
             *(getattr(one, name, None) for name in FIGURES),
-            *(shape_number(one.text), one.text, one.query_id),
+            *(shape_number(one.text), _storable(one.text), one.query_id),
         )
         for one in records
     ]
@@ -146,6 +146,11 @@ def _add(connection: sqlite3.Connection, records: Sequence[StatementRecord]) -> 
         f" SELECT number, query_id, {', '.join('?' * len(_COLUMNS[2:]))} FROM statement_ WHERE query_id = ?",
         rows,
     )
+
+
+def _storable(text: str) -> str:
+    """Return a text that SQLite can store. A question mark replaces half of a surrogate pair."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def chosen_bodies(connection: sqlite3.Connection, choice: StatementChoice, version: int) -> list[str]:

@@ -25,6 +25,7 @@ from sharkpy.sql import forms
 from sharkpy.sql.binder import COMMANDS
 from sharkpy.sql.forms import FORMS, StatementForm, forms_of
 from sharkpy.sql.statements.bind_alter import CLAUSES
+from sharkpy.sql.statements.bind_explain import FORMATS
 from sharkpy.sql.statements.bind_explain import FORMS as FORMS_OF_EXPLAIN
 from sharkpy.sql.statements.bind_show import SHOWN
 from sharkpy.sql.statements.command_binder import QUERY_WORDS
@@ -100,7 +101,7 @@ def test_every_statement_has_a_form() -> None:
     assert [kind for kind in STREAM_KINDS if f" {kind} " not in stream.form] == []
     assert [kind for kind in SINK_KINDS if f" {kind} " not in sink.form] == []
     [explain] = forms_of("EXPLAIN")
-    assert set(re.findall(r"[A-Z]{3,}", explain.form)) <= {"EXPLAIN", *FORMS_OF_EXPLAIN}
+    assert set(re.findall(r"[A-Z]{3,}", explain.form)) <= {"EXPLAIN", "FORMAT", *FORMATS, *FORMS_OF_EXPLAIN}
 
 
 def test_forms_are_found_by_their_words() -> None:

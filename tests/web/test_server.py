@@ -12,6 +12,7 @@ from tests.web.conftest import Serve
 
 
 def test_start_and_stop(serve: Serve) -> None:
+    before = set(_threads())
     served = serve()
     with served.browser() as browser:
         assert browser.get("/healthz").status_code == 200
@@ -23,7 +24,11 @@ def test_start_and_stop(serve: Serve) -> None:
         served.web.stop()
         assert time.monotonic() - began < 5, "an idle connection does not keep it"
     served.web.stop()
-    assert not [one for one in threading.enumerate() if one.name == "sharkpy-web"]
+    assert set(_threads()) <= before
+
+
+def _threads() -> list[threading.Thread]:
+    return [one for one in threading.enumerate() if one.name == "sharkpy-web"]
 
 
 def test_a_server_that_is_stopping(serve: Serve) -> None:

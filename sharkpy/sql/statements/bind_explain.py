@@ -21,6 +21,8 @@ FORMS = (
     *("EXTENDED", "ANALYZE", "FORMATTED", "DEPENDENCY", "AUTHORIZATION", "LOGICAL", "CBO", "AST", "LOCKS"),
     *("VECTORIZATION", "COST", "CODEGEN", "REWRITE", "OPTIMIZER"),
 )
+FORMATS = ("TEXT", "JSON")
+"""Formats of EXPLAIN ANALYZE."""
 _UNSUPPORTED = ("REOPTIMIZATION", "DEBUG", "DDL")
 _VECTORIZATION_WORDS = ("ONLY", "SUMMARY", "OPERATOR", "EXPRESSION", "DETAIL")
 
@@ -68,7 +70,7 @@ def _format(reader: TokenReader) -> str:
         error = reader.unsupported("EXPLAIN ANALYZE FORMAT HTML")
         error.hint = "FORMAT JSON returns the same figures"
         raise error
-    return "analyze json" if reader.expect_any("TEXT", "JSON") == "JSON" else "analyze"
+    return "analyze json" if reader.expect_any(*FORMATS) == "JSON" else "analyze"
 
 
 def _options(reader: TokenReader) -> str:

@@ -78,8 +78,10 @@ def test_names_lead_somewhere() -> None:
     assert {one["name"] for one in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     labels = manifest("Deployment")["spec"]["template"]["metadata"]["labels"]
     assert manifest("Service")["spec"]["selector"] == labels
-    assert manifest("Service")["spec"]["ports"][0]["targetPort"] == container["ports"][0]["name"]
-    assert {one["name"] for one in container["env"]} == set(SET_BY_KUBERNETES)
+    ports = {one["name"]: one["containerPort"] for one in container["ports"]}
+    assert {one["targetPort"]: one["port"] for one in manifest("Service")["spec"]["ports"]} == ports
+    named = {name for one in container["args"] for name in re.findall(r"\$\((\w+)\)", one)}
+    assert named <= {one["name"] for one in container["env"]} == set(SET_BY_KUBERNETES)
 
 
 def test_the_server_knows_its_arguments() -> None:
@@ -87,8 +89,7 @@ def test_the_server_knows_its_arguments() -> None:
     options = _parser().parse_args(container["args"])
     assert (options.command, options.port, options.auth) == ("server", 10_000, "password")
     assert options.master.startswith("k8s://")
-    (port,) = container["ports"]
-    assert port["containerPort"] == options.port
+    assert [one["containerPort"] for one in container["ports"]] == [options.port, options.web_port]
     mounts = {one["mountPath"] for one in container["volumeMounts"]}
     assert any(str(options.warehouse).startswith(f"{mount}/") for mount in mounts)
     assert str(options.password_file.parent) in mounts

@@ -23,6 +23,7 @@ sharkpy that wrote it.
 from __future__ import annotations
 
 import sqlite3
+import time
 import uuid
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -67,6 +68,7 @@ _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
 }
 """Upgrades to the next format, by the format that they upgrade."""
 _EXCLUSIVE_SECONDS = 10.0
+_LOOK_SECONDS = 0.05
 """Wait for other processes to release the file: opening it locks it briefly, which is longer on a busy machine."""
 _RESTORE = "restore the warehouse from a backup: sharkpy restore"
 _SCHEMA = (
@@ -199,15 +201,21 @@ def _connected(path: str) -> closing[sqlite3.Connection]:
 
 def _require_alone(connection: sqlite3.Connection, path: str) -> None:
     """Leave WAL mode, which only the single user of a file can do: an engine of format 1 must not meet another
-    format.
+    format. SQLite does not wait here for a process that opens the file only to read its version.
     """
-    try:
-        connection.execute("PRAGMA journal_mode = DELETE")
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-            raise
-        message = f'the catalog "{path}" has an older format and is in use by another process'
-        raise ConfigurationError(message, hint="stop that process, and open the warehouse again") from None
+    deadline = time.monotonic() + _EXCLUSIVE_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            if time.monotonic() > deadline:
+                message = f'the catalog "{path}" has an older format and is in use by another process'
+                raise ConfigurationError(message, hint="stop that process, and open the warehouse again") from None
+            time.sleep(_LOOK_SECONDS)
+        else:
+            return
 
 
 def _keep_former(connection: sqlite3.Connection, path: str) -> None:

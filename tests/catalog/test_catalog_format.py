@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -178,6 +179,17 @@ def test_a_catalog_in_use_is_not_upgraded(tmp_path: Path, monkeypatch: pytest.Mo
             Catalog(old)
         assert len(other.execute("SELECT body FROM table_").fetchall()) == 8
     assert locations(old) == expected(old, tmp_path / "outside")
+
+
+def test_an_upgrade_waits_for_a_short_look(tmp_path: Path) -> None:
+    old = make_old(tmp_path)
+    other = sqlite3.connect(old / CATALOG_FILE, check_same_thread=False)
+    other.execute("SELECT * FROM table_").fetchall()
+    leaving = threading.Timer(0.3, other.close)
+    leaving.start()
+    with closing(Catalog(old)) as catalog:
+        assert [table.name for table in catalog.tables("shop")] == ["sales"]
+    leaving.join()
 
 
 def test_a_failed_upgrade_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
 """EXPLAIN: the physical plan. EXTENDED adds all steps and the query of each stage, ANALYZE the measured figures of a
-run, as text or as JSON.
+run, as text, as JSON or as an HTML file.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import InternalError
+from sharkpy.base.users import user_name
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.queries.plan_query import plan_steps
@@ -27,6 +28,7 @@ from sharkpy.explain.continuous import (
 )
 from sharkpy.explain.forms import FORMS
 from sharkpy.explain.measured_tree import run_tree
+from sharkpy.explain.profile_html import profile_html, profile_page
 from sharkpy.explain.profile_json import analyzed_text
 from sharkpy.physical.lowering.lower_stage import lower_stage, result_stage
 from sharkpy.physical.operators import ExchangeRead
@@ -56,6 +58,9 @@ def explain(command: Explain, session: EngineSession) -> CommandResult:
     """Run EXPLAIN. The result has one column, `plan`, with a row per line."""
     if command.form == "analyze json":
         return text_rows(("plan",), [(_profile(command, session),)])
+    if command.form == "analyze html":
+        page = profile_page()
+        return text_rows(("plan",), [(profile_html(page, _profile(command, session)),)])
     if form := FORMS.get(command.form):
         return text_rows(("plan",), [(line,) for line in form(command, session)])
     lines: list[str] = []
@@ -213,7 +218,7 @@ def _profile(command: Explain, session: EngineSession) -> str:
         profiles, count, _ = _measured_run(statement, physical, session)
     elif isinstance(statement, Command):
         profiles = _measured_command(statement, session)
-    return analyzed_text(profiles, current, count, time.perf_counter() - started)
+    return analyzed_text(profiles, current, user_name(session.conf), count, time.perf_counter() - started)
 
 
 def _measured_run(

@@ -7,6 +7,7 @@ figures that were not measured are null.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
@@ -46,7 +47,7 @@ def runs_text(runs: Sequence[PlanRun]) -> str:
     return _text(made.facts())
 
 
-def analyzed_text(profiles: Iterable[QueryProfile], statement: Statement, rows: int, seconds: float) -> str:
+def analyzed_text(profiles: Iterable[QueryProfile], statement: Statement, user: str, rows: int, seconds: float) -> str:
     """Return the whole profile of a run of EXPLAIN ANALYZE, whose query returned `rows` in `seconds`."""
     made = _Profile()
     for profile in profiles:
@@ -57,6 +58,8 @@ def analyzed_text(profiles: Iterable[QueryProfile], statement: Statement, rows: 
         "version": VERSION,
         "query_id": statement.query_id,
         "text": statement.text,
+        "user": user,
+        "started": _time_text(datetime.fromtimestamp(time.time() - seconds, UTC)),
         "seconds": _rounded(seconds),
         "planning_seconds": _rounded(figures.planning_seconds),
         "queued_seconds": _rounded(statement.queued_seconds),
@@ -64,7 +67,12 @@ def analyzed_text(profiles: Iterable[QueryProfile], statement: Statement, rows: 
         "rows_read": figures.rows_read,
         "rows_returned": rows,
         "bytes_read": figures.bytes_read,
+        "rows_written": statement.rows_written,
         "bytes_spilled": figures.bytes_spilled,
+        "cpu_seconds": _rounded(figures.cpu_seconds),
+        "peak_bytes": figures.peak_bytes,
+        "blocks_read": figures.blocks_read,
+        "blocks_pruned": figures.blocks_pruned,
     }
     return _text({**head, **made.facts(), "error": None})
 
@@ -78,6 +86,8 @@ def profile_of(record: StatementRecord) -> Facts | None:
         "version": VERSION,
         "query_id": record.query_id,
         "text": record.text,
+        "user": record.user,
+        "started": _time_text(record.started),
         "seconds": record.seconds,
         "planning_seconds": record.planning_seconds,
         "queued_seconds": record.queued_seconds,
@@ -85,7 +95,12 @@ def profile_of(record: StatementRecord) -> Facts | None:
         "rows_read": record.input_rows,
         "rows_returned": record.rows_read,
         "bytes_read": record.bytes_read,
+        "rows_written": record.rows_written,
         "bytes_spilled": record.bytes_spilled,
+        "cpu_seconds": record.cpu_seconds,
+        "peak_bytes": record.peak_bytes,
+        "blocks_read": record.blocks_read,
+        "blocks_pruned": record.blocks_pruned,
     }
     return {**head, **json.loads(record.profile), "error": error}
 
@@ -177,7 +192,7 @@ def _stage(number: int, stage: StageProfile) -> Facts:
         "rows_in": stage.rows_in,
         "rows_out": stage.rows_out,
         "bytes_out": stage.bytes_out,
-        "started": datetime.fromtimestamp(stage.started, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "started": _time_text(datetime.fromtimestamp(stage.started, UTC)),
         "seconds": _rounded(stage.seconds),
         "task_seconds": _rounded(stage.task_seconds),
         "exchange": stage.exchange_id,
@@ -192,6 +207,10 @@ def _stage(number: int, stage: StageProfile) -> Facts:
 def _decision(decision: Decision) -> Facts:
     when = "planning" if decision.is_planned else "run time"
     return {"when": when, "text": decision.text, "figures": dict(decision.figures)}
+
+
+def _time_text(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _rounded(seconds: float | None) -> float | None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from sharkpy.explain.profile_html import PAGE
+
 if TYPE_CHECKING:
     from starlette.requests import Request
 
@@ -22,8 +24,8 @@ _HASHED = re.compile(r"[-.][\w-]{8,}\.\w+$")
 """Names with a hash of the content, which never change."""
 _TYPES = {".js": "text/javascript", ".map": "application/json", ".woff2": "font/woff2", ".svg": "image/svg+xml"}
 _NOT_BUILT = b"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>sharkpy</title></head><body>
-<h1>sharkpy</h1><p>The page of the console is not built. In a clone of sharkpy, run this:</p>
-<pre>cd sharkpy/web/page &amp;&amp; npm ci &amp;&amp; npm run build</pre>
+<h1>sharkpy</h1><p>The server runs, but the page of its console is not built. Run <code>make page</code> in the clone of
+sharkpy, then start the server again. A package from <code>make wheel</code> has the page.</p>
 <p>There are <a href="/queries">queries</a>, <a href="/metrics">metrics</a> and the
 <a href="/api/v1/openapi.json">API</a>.</p></body></html>
 """
@@ -64,12 +66,15 @@ def _accepted(header: str) -> set[str]:
 
 
 def page_files(folder: Path = STATIC) -> dict[str, PageFile]:
-    """Return the files by their paths. They are read once: no path of a request leads to another file."""
+    """Return the files by their paths. They are read once: no path of a request leads to another file.
+
+    The page of profiles is none of them. Each profile gets a copy.
+    """
     if not (folder / "index.html").is_file():
         return {"/": _page_file("index.html", {"": _NOT_BUILT})}
     found = {}
     for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.suffix in _ENCODINGS.values():
+        if not path.is_file() or path.suffix in _ENCODINGS.values() or path.name == PAGE.name:
             continue
         contents = {"": path.read_bytes()}
         for encoding, suffix in _ENCODINGS.items():

@@ -5,15 +5,19 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
+from starlette.responses import Response
+
 from sharkpy.catalog.statement_list import ShapeRow, StatementChoice
 from sharkpy.catalog.statement_records import StatementRecord, StatementState
 from sharkpy.catalog.statement_shapes import shape_of
+from sharkpy.explain.profile_html import profile_html, profile_page
 from sharkpy.explain.profile_json import profile_of
 from sharkpy.web.errors import RefusedError
 from sharkpy.web.queries import Query, cancel_query, queries_of
@@ -148,6 +152,18 @@ def query(request: ApiRequest) -> QueryAnswer:
     [shown] = queries_of([record], request.parts.engine_session.all_statements(), characters=None)
     fields = {field.name: getattr(shown, field.name) for field in dataclasses.fields(Query)}
     return QueryAnswer(**fields, plan=record.plan, profile=profile_of(record))
+
+
+def profile_file(request: ApiRequest) -> Response:
+    """Return the profile of a statement as an HTML file of its own."""
+    record = _found(request)
+    profile = profile_of(record)
+    if profile is None:
+        raise RefusedError(HTTPStatus.NOT_FOUND, f'there is no profile of the statement "{record.query_id}"', "42704")
+    text = profile_html(profile_page(), json.dumps(profile, ensure_ascii=False, separators=(",", ":")))
+    name = f"query-{re.sub(r'[^A-Za-z0-9_-]', '_', record.query_id)}.html"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(text.encode("utf-8", "replace"), headers=headers, media_type="text/html")
 
 
 def _found(request: ApiRequest) -> StatementRecord:

@@ -47,6 +47,14 @@ ROUTES: list[Endpoint] = [
         statuses=(404,),
     ),
     Endpoint(
+        "GET",
+        f"{API}/queries/{{name}}/profile.html",
+        query_calls.profile_file,
+        "The profile of one statement, as an HTML file that needs no server",
+        content_type="text/html",
+        statuses=(404,),
+    ),
+    Endpoint(
         "POST", f"{API}/queries/{{name}}/cancel", query_calls.cancel, "Cancel a running statement", statuses=(404, 409)
     ),
     Endpoint(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
+from sharkpy.base.errors import ConfigurationError, ParseError, SharkError
 from sharkpy.execution.restrictions import Restrictions
+from sharkpy.explain import profile_html
 from sharkpy.explain.profile_json import profile_of
 from tests.rows import rows
 
@@ -90,6 +92,8 @@ def test_figures_of_explain_analyze(context: sharkpy.SharkContext) -> None:
     assert found["decisions"][0]["when"] == "planning"
     assert found["decisions"][0]["figures"]["bytes scanned"] > 0
     assert found["error"] is None
+    assert (found["user"], found["blocks_read"], found["blocks_pruned"]) == (context.history(1)[0].user, 8, 0)
+    assert found["cpu_seconds"] > 0
 
 
 def test_profiles_of_the_history(context: sharkpy.SharkContext) -> None:
@@ -122,6 +126,28 @@ def test_a_profile_of_a_failed_query(context: sharkpy.SharkContext) -> None:
     assert found["error"]["sqlstate"] == "22000"
 
 
+PAGE_SOURCE = Path(sharkpy.__file__).parent / "web" / "page" / "profile.html"
+
+
+def test_a_profile_as_html(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(profile_html, "PAGE", PAGE_SOURCE)
+    hostile = "SELECT k, '</script><!-- <script> & \u2028' AS s FROM t WHERE k < 3"
+    for text in (f"EXPLAIN ANALYZE FORMAT HTML {hostile}", f"EXPLAIN (ANALYZE, FORMAT HTML) {hostile}"):
+        [(page,)] = context.sql(text).fetchall()
+        before, found, after = re.split(
+            r'<script type="application/json" id="profile">(.*?)</script>', page, flags=re.DOTALL
+        )
+        assert before + '<script type="application/json" id="profile"></script>' + after == PAGE_SOURCE.read_text()
+        assert not set(found) & set("<>&\u2028")
+        assert json.loads(found)["text"] == text
+        assert json.loads(found)["rows_returned"] == 2
+    monkeypatch.setattr(profile_html, "PAGE", tmp_path / "none.html")
+    with pytest.raises(ConfigurationError, match="the page of profiles is not built") as caught:
+        context.sql("EXPLAIN ANALYZE FORMAT HTML INSERT INTO t SELECT k, g FROM t")
+    assert "make page" in str(caught.value.hint)
+    assert context.sql("SELECT count(*) FROM t").fetchall() == [(2000,)], "nothing has run"
+
+
 def test_bounds(tmp_path: Path) -> None:
     for size, is_kept in ((0, False), (50, False), (10_000, True)):
         options = {"shark.history.profile.bytes": size}
@@ -131,11 +157,7 @@ def test_bounds(tmp_path: Path) -> None:
 
 
 def test_forms_that_are_refused(context: sharkpy.SharkContext) -> None:
-    with pytest.raises(UnsupportedError, match="EXPLAIN ANALYZE FORMAT HTML is not supported"):
-        context.sql(f"EXPLAIN ANALYZE FORMAT HTML {QUERY}")
-    with pytest.raises(UnsupportedError, match="EXPLAIN ANALYZE FORMAT HTML is not supported"):
-        context.sql(f"EXPLAIN (ANALYZE, FORMAT HTML) {QUERY}")
-    with pytest.raises(ParseError, match="TEXT or JSON expected"):
+    with pytest.raises(ParseError, match="TEXT, JSON or HTML expected"):
         context.sql(f"EXPLAIN ANALYZE FORMAT XML {QUERY}")
     assert labels(context, f"FORMAT TEXT {QUERY}") == labels(context, QUERY)
     assert context.sql(f"EXPLAIN (ANALYZE) {QUERY}").fetchall()[0][0].startswith("== Run: ")

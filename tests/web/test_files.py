@@ -58,4 +58,6 @@ def test_other_files_are_not_served(serve: Serve, static: Path, path: str) -> No
 def test_a_page_that_is_not_built(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files.page_files, "__defaults__", (tmp_path,))
     with serve().browser() as browser:
-        assert "npm run build" in browser.get("/").text
+        page = browser.get("/")
+        assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert "<code>make page</code>" in page.text

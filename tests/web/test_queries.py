@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 import sharkpy
+from sharkpy.explain import profile_html
 from tests.thrift.caller import Caller, over_http
 from tests.waiting import until
 from tests.web.conftest import Serve, Served
@@ -177,3 +179,22 @@ def test_shapes(serve: Serve) -> None:
         assert found[0]["shape"] == "SELECT ? + ?, ? FROM (SELECT ?) t WHERE ? IN (?)"
         assert found[0]["p50_seconds"] <= found[0]["p99_seconds"] <= found[0]["total_seconds"]
         assert "shape" in browser.get(f"/api/v1/queries/{found[0]['example_id']}").json()["text"]
+
+
+def test_the_profile_as_a_file(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile_html, "PAGE", Path(sharkpy.__file__).parent / "web" / "page" / "profile.html")
+    served = serve(knows_users=True)
+    run(served, "ada", "SELECT explode(array('</script>')) AS carried", "SHOW TABLES")
+    with served.browser("ada") as browser, served.browser("bob") as other:
+        query_id = listed(browser, text="carried")[0]["query_id"]
+        path = f"/api/v1/queries/{query_id}/profile.html"
+        answer = browser.get(path)
+        assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert answer.headers["Content-Disposition"] == f'attachment; filename="query-{query_id}.html"'
+        assert f'"query_id":"{query_id}"' in answer.text
+        assert "'</script>" not in answer.text
+        assert other.get(path).status_code == 404
+        bare = listed(browser, text="show tables")[0]["query_id"]
+        assert browser.get(f"/api/v1/queries/{bare}/profile.html").status_code == 404
+        monkeypatch.setattr(profile_html, "PAGE", Path("none.html"))
+        assert "make page" in browser.get(path).json()["error"]["hint"]

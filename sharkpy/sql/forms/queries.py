@@ -69,7 +69,7 @@ SELECT [ALL | DISTINCT] * [EXCEPT (column, …)] | expression [[AS] alias], …
     ),
     StatementForm(
         "EXPLAIN",
-        "EXPLAIN [EXTENDED | ANALYZE [FORMAT JSON] | FORMATTED | DEPENDENCY | OPTIMIZER | LOGICAL | CBO | AST | …] statement",
+        "EXPLAIN [EXTENDED | ANALYZE [FORMAT JSON | HTML] | FORMATTED | DEPENDENCY | OPTIMIZER | LOGICAL | CBO | AST | …] statement",
         "Show the plan of a statement. ANALYZE runs it and shows rows, bytes, times and decisions.",
         "EXPLAIN SELECT item FROM items WHERE price > 5",
         (

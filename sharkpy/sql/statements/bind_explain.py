@@ -21,7 +21,7 @@ FORMS = (
     *("EXTENDED", "ANALYZE", "FORMATTED", "DEPENDENCY", "AUTHORIZATION", "LOGICAL", "CBO", "AST", "LOCKS"),
     *("VECTORIZATION", "COST", "CODEGEN", "REWRITE", "OPTIMIZER"),
 )
-FORMATS = ("TEXT", "JSON")
+FORMATS = ("TEXT", "JSON", "HTML")
 """Formats of EXPLAIN ANALYZE."""
 _UNSUPPORTED = ("REOPTIMIZATION", "DEBUG", "DDL")
 _VECTORIZATION_WORDS = ("ONLY", "SUMMARY", "OPERATOR", "EXPRESSION", "DETAIL")
@@ -57,7 +57,7 @@ def bind_explain(
 
 
 def _analyze_form(reader: TokenReader) -> str:
-    """Read what follows EXPLAIN ANALYZE: EXTENDED, or FORMAT TEXT | JSON."""
+    """Read what follows EXPLAIN ANALYZE: EXTENDED, or FORMAT TEXT | JSON | HTML."""
     if reader.match("EXTENDED"):
         return "analyze extended"
     if not reader.match("FORMAT"):
@@ -66,15 +66,14 @@ def _analyze_form(reader: TokenReader) -> str:
 
 
 def _format(reader: TokenReader) -> str:
-    if reader.peek("HTML"):
-        error = reader.unsupported("EXPLAIN ANALYZE FORMAT HTML")
-        error.hint = "FORMAT JSON returns the same figures"
-        raise error
-    return "analyze json" if reader.expect_any(*FORMATS) == "JSON" else "analyze"
+    found = reader.expect_any(*FORMATS).lower()
+    return "analyze" if found == "text" else f"analyze {found}"
 
 
 def _options(reader: TokenReader) -> str:
-    """Read `(ANALYZE [, FORMAT TEXT | JSON])`, as other engines write it. Return the form, or "" if there are none."""
+    """Read `(ANALYZE [, FORMAT TEXT | JSON | HTML])`, as other engines write it. Return the form, or "" if there is
+    none.
+    """
     if not reader.peek("(", "ANALYZE"):
         return ""
     reader.expect("(", "ANALYZE")

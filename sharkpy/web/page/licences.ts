@@ -27,20 +27,24 @@ function licenceOf(folder: string): string {
   return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
 }
 
+/** Licences of the packages that these modules are from. */
+export function licencesOf(modules: Iterable<string>): string {
+  const folders = new Set<string>();
+  for (const id of modules) {
+    const folder = packageFolder(id.replace(/^\0/, ""));
+    if (folder) folders.add(folder);
+  }
+  return [...folders]
+    .sort()
+    .map(licenceOf)
+    .join(`\n${"-".repeat(80)}\n\n`);
+}
+
 export function licences(): Plugin {
   return {
     name: "licences",
     generateBundle() {
-      const folders = new Set<string>();
-      for (const id of this.getModuleIds()) {
-        const folder = packageFolder(id.replace(/^\0/, ""));
-        if (folder) folders.add(folder);
-      }
-      const source = [...folders]
-        .sort()
-        .map(licenceOf)
-        .join(`\n${"-".repeat(80)}\n\n`);
-      this.emitFile({ type: "asset", fileName: "THIRD_PARTY.txt", source });
+      this.emitFile({ type: "asset", fileName: "THIRD_PARTY.txt", source: licencesOf(this.getModuleIds()) });
     },
   };
 }

@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import type { Plugin } from "vite";
+import type { Plugin, UserConfig } from "vite";
 import { defineConfig } from "vitest/config";
 import { licences } from "./licences.ts";
 import { mockServer } from "./mock/plugin.ts";
@@ -25,18 +25,22 @@ function compressed(): Plugin {
 
 const server = process.env.SHARKPY_SERVER;
 
-export default defineConfig({
+/** What the builds of the page and of `profile.html` have in common. */
+export const COMMON = {
   base: "./",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     outDir: "../static",
-    emptyOutDir: true,
     target: "es2023",
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
-    modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     license: false,
   },
+} satisfies UserConfig;
+
+export default defineConfig({
+  ...COMMON,
+  build: { ...COMMON.build, emptyOutDir: true, modulePreload: { polyfill: false } },
   plugins: [licences(), compressed(), ...(server ? [] : [mockServer()])],
   ...(server ? { server: { proxy: { "/api": server, "/v1": server } } } : {}),
   test: { include: ["tests/unit/**/*.test.ts"] },

@@ -4,11 +4,14 @@
  * Cookies change what it answers: `login=1` needs a login (password "shark"), `hostile=1` fills all texts with markup,
  * `empty=1` is a new server.
  */
+import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Connect, Plugin } from "vite";
 import { isOver, type Query, type QueryState } from "../src/api.ts";
 import { HOSTILE, makeLargeProfile, makeProfile, makeQueries, makeShapes } from "./data.ts";
 import { answerStatement } from "./statements.ts";
+
+const PROFILE_PAGE = new URL("../../static/profile.html", import.meta.url);
 
 /** Content policy of the server. The page must work under it. */
 export const CONTENT_POLICY =
@@ -104,6 +107,18 @@ function sendQuery(request: IncomingMessage, response: ServerResponse, id: strin
   json(response, { ...query, profile });
 }
 
+/** The file that the server makes: `profile.html` of the build, with the profile in it. */
+function sendProfileFile(request: IncomingMessage, response: ServerResponse, id: string) {
+  const query = queriesOf(request).find((candidate) => candidate.query_id === id);
+  if (!query) return refuse(response, 404, `there is no query "${id}"`);
+  const isHostile = (request.headers.cookie ?? "").includes("hostile=1");
+  const profile = JSON.stringify(makeProfile(query, isHostile)).replace(/[<>&\u2028\u2029]/g, (one) => {
+    return `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+  response.setHeader("Content-Type", "text/html");
+  response.end(readFileSync(PROFILE_PAGE, "utf8").replace('id="profile">', (place) => place + profile));
+}
+
 function cancel(request: IncomingMessage, response: ServerResponse, id: string) {
   const query = queriesOf(request).find((candidate) => candidate.query_id === id);
   if (!query) return refuse(response, 404, `there is no query "${id}"`);
@@ -146,6 +161,8 @@ async function answer(
     return json(response, { shapes: makeShapes(queriesOf(request).filter((query) => isOver(query.state))) });
   if (name === "events") return events(request, response);
   if (name === "queries" && action === "cancel") return cancel(request, response, decodeURIComponent(id));
+  if (name === "queries" && action === "profile.html")
+    return sendProfileFile(request, response, decodeURIComponent(id));
   if (name === "queries" && id) return sendQuery(request, response, decodeURIComponent(id));
   if (name === "queries") return json(response, listed(queriesOf(request), url.searchParams));
   refuse(response, 404, "there is no such resource");

@@ -106,14 +106,21 @@ export interface Profile {
   version: 1;
   query_id: string;
   text: string;
+  user: string;
+  started: string;
   seconds: number | null;
   planning_seconds: number | null;
   queued_seconds: number | null;
   running_seconds: number | null;
   rows_read: number | null;
   rows_returned: number | null;
+  rows_written: number | null;
   bytes_read: number | null;
   bytes_spilled: number | null;
+  cpu_seconds: number | null;
+  peak_bytes: number | null;
+  blocks_read: number | null;
+  blocks_pruned: number | null;
   root: number | null;
   operators: Operator[];
   stages: Stage[];
@@ -233,6 +240,10 @@ export const api = {
   },
   query(id: string, signal?: AbortSignal): Promise<QueryWithProfile> {
     return get<QueryWithProfile>(`api/v1/queries/${encodeURIComponent(id)}`, signal);
+  },
+  /** The profile of a query as an HTML file of its own. */
+  async profileFile(id: string): Promise<Blob> {
+    return await (await send(`api/v1/queries/${encodeURIComponent(id)}/profile.html`)).blob();
   },
   async cancel(id: string): Promise<void> {
     await send(`api/v1/queries/${encodeURIComponent(id)}/cancel`, {

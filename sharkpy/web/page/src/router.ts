@@ -42,6 +42,10 @@ export function go(to: string, parameters?: URLSearchParams): void {
 export function replaceParameters(parameters: URLSearchParams): void {
   const text = placeText(path.value, parameters);
   if (text === location.hash) return;
-  history.replaceState(null, "", text);
+  try {
+    history.replaceState(null, "", text);
+  } catch {
+    // A page within another one may have no address of its own.
+  }
   place.value = parsePlace(text);
 }

@@ -1,6 +1,6 @@
 /** What a user does: log in, filter, cancel, run statements, copy and download. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Console, LOOKS, open, startConsole } from "./console.ts";
+import { type Console, LOOKS, open, picture, SCREENSHOTS, startConsole } from "./console.ts";
 
 let at: Console;
 beforeAll(async () => {
@@ -61,6 +61,35 @@ test("the palette finds pages by a few letters", async () => {
   await page.keyboard.press("Enter");
   await page.locator(".cm-content").waitFor();
   await context.close();
+});
+
+test("the profile of a query is a file that needs no server", async () => {
+  const { page, context } = await open(at, look, "#/queries/2026-099990");
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "HTML" }).click();
+  const path = `${SCREENSHOTS}profile-file.html`;
+  await (await saving).saveAs(path);
+  await context.close();
+  for (const each of LOOKS) {
+    const apart = await at.browser.newContext({
+      offline: true,
+      viewport: { width: each.width, height: each.height },
+      colorScheme: each.isDark ? "dark" : "light",
+    });
+    const file = await apart.newPage();
+    const requests: string[] = [];
+    file.on("request", (request) => requests.push(request.url()));
+    await file.goto(`file://${path}`);
+    await file.locator(".box").first().waitFor();
+    await file.waitForTimeout(150);
+    await picture(file, `profile-file-${each.name}`);
+    const wide = await file.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+    expect({ requests, wide }).toEqual({ requests: [`file://${path}`], wide: 0 });
+    await file.getByRole("tab", { name: "Stages" }).click();
+    await file.locator(".stage-row").first().waitFor();
+    expect(file.url()).toContain("tab=stages");
+    await apart.close();
+  }
 });
 
 test("arrow keys move in the plan, and a link leads back to the operator", async () => {

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { preview } from "vite";
 
-const SCREENSHOTS = fileURLToPath(new URL("../../screenshots/", import.meta.url));
+export const SCREENSHOTS = fileURLToPath(new URL("../../screenshots/", import.meta.url));
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const FLAGS =
   "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";

@@ -6,6 +6,7 @@ import { figureText } from "../../src/pages/query/decisions_view";
 import {
   BOX_HEIGHT,
   BOX_WIDTH,
+  detailOf,
   drawPlan,
   edgeWidth,
   findOperators,
@@ -109,4 +110,13 @@ test("stages begin at the first start", () => {
   expect(spans[0]?.from).toBe(0);
   expect(total).toBeCloseTo(3.72, 2);
   expect(stageSpans([]).spans).toEqual([]);
+});
+
+test.each([
+  ["HashJoin", "HashJoin inner on a#1 = b#2", "inner on a#1 = b#2"],
+  ["SortOperator", "Sort [n#24 DESC]", "[n#24 DESC]"],
+  ["Limit", "first 100 rows", "first 100 rows"],
+  ["Union", "Union", ""],
+])("the label of %s is not its kind again", (kind, label, detail) => {
+  expect(detailOf({ kind, label })).toBe(detail);
 });

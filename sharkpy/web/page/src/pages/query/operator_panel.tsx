@@ -4,7 +4,7 @@ import type { Profile } from "../../api";
 import { bytes, count, percent, seconds } from "../../format";
 import { Icon } from "../../parts/icons";
 import { Bars } from "./bars";
-import { type Box, type PlanDrawing, skewOf } from "./plan_layout";
+import { type Box, detailOf, type PlanDrawing, skewOf } from "./plan_layout";
 
 const HEAVIEST = 8;
 
@@ -97,7 +97,7 @@ function Heaviest({ drawing, onChoose }: { drawing: PlanDrawing; onChoose: (box:
                 <i class={`heat-${box.heat}`} />
                 <span class="what">
                   <strong>{box.operator.kind}</strong>
-                  <span class="mono">{box.operator.label}</span>
+                  <span class="mono">{detailOf(box.operator)}</span>
                 </span>
                 <span class="time">
                   {seconds(box.operator.seconds)}

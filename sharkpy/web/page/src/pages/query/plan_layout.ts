@@ -40,6 +40,12 @@ export interface PlanDrawing {
 
 const HEAT_FROM = [0.02, 0.08, 0.2, 0.45, 0.75] as const;
 
+/** The label without its first word, if the operator's kind says the same. */
+export function detailOf({ kind, label }: Pick<Operator, "kind" | "label">): string {
+  const [first = ""] = label.split(" ", 1);
+  return first && kind.startsWith(first) ? label.slice(first.length).trim() : label;
+}
+
 export function heatOf(time: number, slowest: number): number {
   return slowest > 0 ? HEAT_FROM.filter((from) => time / slowest >= from).length : 0;
 }

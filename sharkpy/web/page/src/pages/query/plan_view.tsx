@@ -6,7 +6,16 @@ import { percent, seconds, shortCount } from "../../format";
 import { Icon } from "../../parts/icons";
 import { Empty } from "../../parts/parts";
 import { OperatorPanel } from "./operator_panel";
-import { BOX_HEIGHT, BOX_WIDTH, type Box, drawPlan, edgePath, findOperators, type PlanDrawing } from "./plan_layout";
+import {
+  BOX_HEIGHT,
+  BOX_WIDTH,
+  type Box,
+  detailOf,
+  drawPlan,
+  edgePath,
+  findOperators,
+  type PlanDrawing,
+} from "./plan_layout";
 
 interface View {
   x: number;
@@ -327,7 +336,7 @@ const Boxes = memo(function Boxes({ drawing, chosen, found, stage, onChoose }: B
               </text>
             )}
             <text class="label" x={12} y={35}>
-              {cut(operator.label, 30)}
+              {cut(detailOf(operator), 30)}
             </text>
             <text class="facts" x={12} y={51}>
               {`${seconds(operator.seconds)} · ${shortCount(operator.rows)} rows`}

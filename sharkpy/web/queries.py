@@ -77,7 +77,8 @@ def queries_of(
 
 def _query(record: StatementRecord, running: Statement | None, characters: int | None) -> Query:
     text = record.text
-    error = Error(record.error, record.sqlstate) if record.sqlstate else None
+    place = (record.error_line, record.error_column, record.error_hint)
+    error = Error(record.error, record.sqlstate, *place) if record.sqlstate else None
     return Query(
         query_id=record.query_id,
         state=record.state,

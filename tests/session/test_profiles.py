@@ -108,6 +108,23 @@ def test_profiles_of_the_history(context: sharkpy.SharkContext) -> None:
     assert profile_of(context.history(1)[0]) is None
 
 
+@pytest.mark.parametrize("bound", [9, -1], ids=["rows", "no rows"])
+def test_the_query_of_with_is_below_its_readers(context: sharkpy.SharkContext, bound: int) -> None:
+    # A table of many sources is computed once.
+    sources = " UNION ALL ".join([f"SELECT g FROM t WHERE k < {bound}"] * 20)
+    text = (
+        f"WITH w AS (SELECT g, count(*) AS n FROM ({sources}) x GROUP BY g) SELECT a.g FROM w a JOIN w b ON a.g = b.n"
+    )
+    found = recorded(context, text)
+    operators = found["operators"]
+    readers = [one for one in operators if one["label"].startswith(("BlockScan w ", "Values ")) and one["children"]]
+    assert len(readers) == 2
+    [(query,), (same,)] = (one["children"] for one in readers)
+    assert query == same
+    assert operators[query]["stage"] == 1
+    assert found["root"] not in (query, None)
+
+
 def test_a_profile_of_a_write(context: sharkpy.SharkContext) -> None:
     found = recorded(context, "INSERT INTO t SELECT k, g FROM t WHERE k <= 500")
     assert found["stages"][-1]["rows_out"] == 500

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError, SharkError
 from sharkpy.catalog.statement_records import StatementRecord
 from sharkpy.execution.statement import Statement
 from sharkpy.execution.statement_figures import ProcessCpu
@@ -74,6 +74,36 @@ def test_a_statement_without_input(context: sharkpy.SharkContext) -> None:
     assert (found.input_rows, found.bytes_read, found.blocks_read, found.blocks_pruned) == (0, 0, 0, 0)
     assert found.bytes_spilled is None, "DuckDB did not measure it"
     assert 0 < (found.planning_seconds or 0) <= found.running_seconds
+
+
+def test_planning_within_planning_counts_once() -> None:
+    statement = Statement()
+    with statement.planning():
+        with statement.planning():
+            time.sleep(0.02)
+        # The query of WITH has run.
+        time.sleep(0.04)
+        statement.add_run(0.04)
+    assert 0.02 <= statement.figures.planning_seconds < 0.04
+    with statement.planning():
+        time.sleep(0.01)
+    assert statement.figures.planning_seconds >= 0.03
+
+
+def test_planning_of_with(context: sharkpy.SharkContext) -> None:
+    # The first table is computed while the query is planned, since its statistics are wanted.
+    sources = " UNION ALL ".join(["SELECT k FROM blocks"] * 20)
+    text = f"WITH w AS (SELECT k, count(*) AS n FROM ({sources}) x GROUP BY k) SELECT count(*) FROM w a JOIN w b"
+    found = record_of(context, f"{text} ON a.k = b.n JOIN files c ON a.k = c.k")
+    assert 0 < (found.planning_seconds or 0) < found.running_seconds
+
+
+def test_the_place_of_an_error(context: sharkpy.SharkContext) -> None:
+    with pytest.raises(SharkError):
+        context.sql("SELECT k,\n  gg\nFROM blocks")
+    found = context.history(1)[0]
+    assert (found.error_line, found.error_column) == (2, 3)
+    assert found.error_hint == 'did you mean "g"?'
 
 
 def test_spilled_bytes_are_known_when_measured(context: sharkpy.SharkContext) -> None:

@@ -112,7 +112,9 @@ def _turn(session: EngineSession, runner: PlanRunner) -> Iterator[None]:
             yield
             is_whole = True
     finally:
-        statement.queued_seconds += profile.queued_seconds if is_admitted else time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        statement.add_run(seconds)
+        statement.queued_seconds += profile.queued_seconds if is_admitted else seconds
         kept = PlanRun(profile, physical, is_whole)
         statement.keep_plan(kept, lambda: run_text(profile, physical, is_whole=is_whole))
 

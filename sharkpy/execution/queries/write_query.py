@@ -87,15 +87,19 @@ def _with_schema_texts(sink: FileSink, schema_text: Callable[[str], str]) -> Fil
 
 
 def write_blocks(
-    session: EngineSession, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot
+    session: EngineSession, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot, table: str = ""
 ) -> Sequence[tuple[BlockHandle, PackedStatistics]]:
-    """Write the blocks of a query. Its plan is stored, so that lost blocks can be rebuilt."""
+    """Write the blocks of a query. Its plan is stored, so that lost blocks can be rebuilt. `table` is the name that
+    WITH gives it.
+    """
     contents = _contents(session, plan, snapshot)
     physical, stage = plan_stage(session, plan, snapshot)
     sink = replace(sink, is_checked=is_repeatable(plan))
     if sink.layout is not None:
         sink = replace(sink, layout=replace(sink.layout, is_by_source=sink.is_checked and is_row_wise(physical.root)))
-    results = run_to_sink(session, new_runner(session, physical, plan.label), sink, stage)
+    runner = new_runner(session, physical, plan.label)
+    runner.run.profile.table = table
+    results = run_to_sink(session, runner, sink, stage)
     made = in_source_order([one for one in results if isinstance(one, BlockResult)], physical.root)
     if sink.is_checked:
         recipe = Recipe.of(plan, contents, physical, sink, session.conf, partial(plan_query, session))
@@ -118,7 +122,7 @@ def write_query_table(
     """Compute the rows of a query once for the statement of `snapshot`."""
     if isinstance(table, RecursiveTable):
         return write_recursive_table(session, table, snapshot)
-    return write_blocks(session, table.query, BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None), snapshot)
+    return write_blocks(session, table.query, _sink(session, table), snapshot, table.name)
 
 
 def _with_output_settings(properties: tuple[tuple[str, str], ...], conf: Conf) -> tuple[tuple[str, str], ...]:
@@ -170,7 +174,7 @@ def write_recursive_table(session: EngineSession, table: RecursiveTable, snapsho
                 hint = f"end it by a condition in its second part, or SET {RECURSION_LIMIT.key} to allow more steps"
                 raise ExecutionError(message, hint=hint, sqlstate="42836")
             new = _next(table, found)
-        return write_blocks(session, _all(table, found), _sink(session, table), snapshot)
+        return write_blocks(session, _all(table, found), _sink(session, table), snapshot, table.name)
     finally:
         for rows in found:
             session.table_cache.forget(rows)

@@ -82,6 +82,8 @@ class QueryProfile:
     """Seconds that the query waited for admission, before the first stage."""
     queued_behind: int = 0
     """Number of queries that waited before it when it arrived."""
+    table: str = ""
+    """Name of the table of WITH that the query has computed, if it has."""
 
     @property
     def is_constant(self) -> bool:

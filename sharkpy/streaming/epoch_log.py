@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +21,11 @@ from sharkpy.catalog.continuous_query import Position, position_from_numbers, po
 from sharkpy.sources.file_errors import io_error
 
 _TOTALS = "totals"
+_WORK = "work"
 _LAST_BYTES = 1 << 14
 """Size of the end of a log that usually contains the last totals."""
+_RECENT_BYTES = 1 << 16
+"""Size of the end of a log with some hundred epochs."""
 Ranges = tuple[tuple[str, Position, Position], ...]
 """Ids of streams, each with the positions at which an epoch begins and ends."""
 
@@ -40,11 +43,23 @@ class Totals(NamedTuple):
     bad_rows: int = 0
 
 
+class EpochWork(NamedTuple):
+    """Seconds of an epoch by phase, and the number of items that were found before it and left to later epochs."""
+
+    plan: float
+    """Seconds for the snapshot, the items and the query's names."""
+    run: float
+    """Seconds for computing and writing the rows."""
+    commit: float
+    """Seconds for syncing the files and for the commit."""
+    waiting: int
+
+
 @dataclass(frozen=True, slots=True)
 class LoggedEpoch:
     """An epoch in the log. `rows` and the fields after it are None if the log has no line about the end of the epoch.
 
-    `bad_rows` is the number of records that did not parse. `totals` is None in logs of earlier versions.
+    `bad_rows` is the number of records that did not parse. `totals` and `work` are None in logs of earlier versions.
     """
 
     number: int
@@ -54,6 +69,7 @@ class LoggedEpoch:
     seconds: float | None = None
     bad_rows: int | None = None
     totals: Totals | None = None
+    work: EpochWork | None = None
 
 
 class EpochLog:
@@ -82,9 +98,17 @@ class EpochLog:
         except OSError as error:
             raise io_error(error, self._path) from None
 
-    def end(self, number: int, rows: int, seconds: float, bad_rows: int = 0, totals: Totals | None = None) -> None:
+    def end(
+        self,
+        number: int,
+        rows: int,
+        seconds: float,
+        bad_rows: int = 0,
+        totals: Totals | None = None,
+        work: EpochWork | None = None,
+    ) -> None:
         """Log that an epoch has been written. `totals` include it."""
-        self._append(_end_line(number, rows, round(seconds, 6), bad_rows, totals), is_synced=False)
+        self._append(_end_line(number, rows, round(seconds, 6), bad_rows, totals, work), is_synced=False)
         if self._lines > 4 * self._most_epochs:
             self._shorten(number)
 
@@ -102,22 +126,15 @@ class EpochLog:
         An epoch may begin again after its end for two reasons. It was rolled back, perhaps by a process that was killed
         before it could log that. Or a process that did not know of the end began it; that process does not end it.
         """
-        begun: dict[int, LoggedEpoch] = {}
-        ended: dict[int, LoggedEpoch] = {}
-        for line in self._read():
-            number = line["epoch"]
-            if "offsets" in line:
-                begun[number] = LoggedEpoch(number, _ranges(line), line["began"])
-                continue
-            if "rolled_back" in line or number in ended:
-                begun, ended = _until(number, begun), _until(number, ended)
-            if "rolled_back" not in line and number in begun:
-                totals = Totals(*line[_TOTALS]) if _TOTALS in line else None
-                figures = line["rows"], line["seconds"], line.get("bad_rows"), totals
-                ended[number] = LoggedEpoch(number, begun[number].ranges, begun[number].began, *figures)
-        found = begun | _until(written, ended)
-        newest = sorted(_until(written + 1, found).values(), key=lambda one: one.number, reverse=True)
-        return newest if limit is None else newest[:limit]
+        return _epochs(self._read(), written, limit)
+
+    def recent_epochs(self, written: int, limit: int) -> list[LoggedEpoch]:
+        """Return the last epochs of a query that have ended, newest first: at most `limit`, and some hundred.
+
+        Only the end of the file is read.
+        """
+        found = _epochs(self._last_lines(_RECENT_BYTES), written, None)
+        return [one for one in found if one.rows is not None][:limit]
 
     def totals(self, written: int) -> Totals:
         """Return the totals of a query's epochs up to `written`, its last committed one."""
@@ -158,18 +175,18 @@ class EpochLog:
         self._lines = len(lines)
         return [known for line in lines if (known := _parsed(line)) is not None]
 
-    def _last_lines(self) -> list[dict[str, Any]]:
+    def _last_lines(self, most_bytes: int = _LAST_BYTES) -> list[dict[str, Any]]:
         """Return the last lines of the log."""
         try:
             with open(self._path, "rb") as file:
                 size = file.seek(0, os.SEEK_END)
-                file.seek(max(size - _LAST_BYTES, 0))
+                file.seek(max(size - most_bytes, 0))
                 lines = file.read().split(b"\n")[:-1]
         except FileNotFoundError:
             return []
         except OSError as error:
             raise io_error(error, self._path) from None
-        whole = lines if size <= _LAST_BYTES else lines[1:]
+        whole = lines if size <= most_bytes else lines[1:]
         return [known for line in whole if (known := _parsed(line)) is not None]
 
     def _append(self, line: dict[str, Any], *, is_synced: bool) -> None:
@@ -203,7 +220,7 @@ class EpochLog:
         for one in kept:
             lines.append(_begin_line(one.number, one.began, one.ranges))
             if one.rows is not None:
-                lines.append(_end_line(one.number, one.rows, one.seconds, one.bad_rows, one.totals))
+                lines.append(_end_line(one.number, one.rows, one.seconds, one.bad_rows, one.totals, one.work))
         unfinished = f"{self._path}.new"
         try:
             with open(unfinished, "wb") as file:
@@ -214,6 +231,27 @@ class EpochLog:
         except OSError as error:
             raise io_error(error, self._path) from None
         self._lines = len(lines)
+
+
+def _epochs(lines: Iterable[dict[str, Any]], written: int, limit: int | None) -> list[LoggedEpoch]:
+    """Return the epochs of lines, as `EpochLog.epochs` does."""
+    begun: dict[int, LoggedEpoch] = {}
+    ended: dict[int, LoggedEpoch] = {}
+    for line in lines:
+        number = line["epoch"]
+        if "offsets" in line:
+            begun[number] = LoggedEpoch(number, _ranges(line), line["began"])
+            continue
+        if "rolled_back" in line or number in ended:
+            begun, ended = _until(number, begun), _until(number, ended)
+        if "rolled_back" not in line and number in begun:
+            totals = Totals(*line[_TOTALS]) if _TOTALS in line else None
+            work = EpochWork(*line[_WORK]) if _WORK in line else None
+            figures = line["rows"], line["seconds"], line.get("bad_rows"), totals, work
+            ended[number] = LoggedEpoch(number, begun[number].ranges, begun[number].began, *figures)
+    found = begun | _until(written, ended)
+    newest = sorted(_until(written + 1, found).values(), key=lambda one: one.number, reverse=True)
+    return newest if limit is None else newest[:limit]
 
 
 def _until(number: int, epochs: dict[int, LoggedEpoch]) -> dict[int, LoggedEpoch]:
@@ -233,11 +271,17 @@ def _begin_line(number: int, began: str, ranges: Ranges) -> dict[str, Any]:
 
 
 def _end_line(
-    number: int, rows: int, seconds: float | None, bad_rows: int | None, totals: Totals | None
+    number: int,
+    rows: int,
+    seconds: float | None,
+    bad_rows: int | None,
+    totals: Totals | None,
+    work: EpochWork | None,
 ) -> dict[str, Any]:
-    """Return the line about the end of an epoch. An older version has no `bad_rows` and `totals`: they are None."""
+    """Return the line about the end of an epoch. Lines of older versions lack the last figures: they are None."""
     line = {"epoch": number, "rows": rows, "seconds": seconds}
-    counted = {"bad_rows": bad_rows, _TOTALS: totals}
+    worked = None if work is None else [round(one, 6) for one in work]
+    counted = {"bad_rows": bad_rows, _TOTALS: totals, _WORK: worked}
     return line | {name: value for name, value in counted.items() if value is not None}
 
 
@@ -251,7 +295,8 @@ def _parsed(line: str | bytes) -> dict[str, Any] | None:
 
 
 _RATE_EPOCHS = 20
-"""Number of recent epochs from which the displayed rate is computed."""
+"""Number of recent epochs from which the displayed rates are computed."""
+_RATE_SECONDS = 10.0
 
 
 @dataclass(slots=True)
@@ -289,3 +334,14 @@ class EpochFigures:
         """Rows of the recent epochs per second spent on them; 0 if there are none."""
         seconds = sum(spent for _, _, spent in self.recent)
         return sum(rows for _, rows, _ in self.recent) / seconds if seconds else 0.0
+
+    @property
+    def recent_rows_per_second(self) -> float:
+        """Rows of the recent epochs per second that has passed, at most of the last ten seconds."""
+        now, known = time.monotonic(), self.recent
+        counted = [one for one in known if now - one[0] <= _RATE_SECONDS]
+        if not counted:
+            return 0.0
+        end, _, spent = counted[0]
+        seconds = now - end + spent if len(counted) == len(known) else _RATE_SECONDS
+        return sum(rows for _, rows, _ in counted) / max(seconds, 1.0)

@@ -20,6 +20,7 @@ from sharkpy.catalog.continuous_query import (
     TriggerKind,
     furthest_position,
     is_position_within,
+    items_between,
     least_position,
 )
 from sharkpy.execution.commands.insert import insert_with
@@ -30,7 +31,7 @@ from sharkpy.plan.logical import Scan
 from sharkpy.sources.malformed_rows import COUNTED, SKIPPED
 from sharkpy.streaming import kill_points
 from sharkpy.streaming.epoch_input import EpochView, look_at_streams, stream_of
-from sharkpy.streaming.epoch_log import EpochFigures, EpochLog, Ranges, Totals, mark_of
+from sharkpy.streaming.epoch_log import EpochFigures, EpochLog, EpochWork, Ranges, Totals, mark_of
 from sharkpy.streaming.epoch_tables import check_targets, skipped_rows, tables_of
 from sharkpy.streaming.epoch_writes import EpochEnd, EpochRestart, EpochRollback
 from sharkpy.streaming.new_columns import settle_new_columns
@@ -156,16 +157,19 @@ class EpochRunner:
                 self._begun = number, ranges
             kill_points.reached(kill_points.BEGUN)
             with detecting_lost_jvm(self.session), self.session.as_statement() as statement:
-                self._write(view, ranges, snapshot, is_written=known is not None)
+                planned, started = self._write(view, ranges, snapshot, is_written=known is not None)
         finally:
             snapshot.release()
         self._begun = None
-        seconds = time.monotonic() - began
+        ended = time.monotonic()
+        seconds = ended - began
+        waiting = sum(items_between(end, view.ends.get(stream, end)) for stream, _, end in ranges)
+        work = EpochWork(planned - began, started - planned, ended - started, waiting)
         self.figures.add(statement.rows_written, seconds, statement.malformed_rows)
         before = self.figures.totals_at(query.epoch) or self.log.totals(query.epoch)
         totals = Totals(before.rows + statement.rows_written, before.bad_rows + statement.malformed_rows)
         self.figures.totals = number, totals
-        self.log.end(number, statement.rows_written, seconds, statement.malformed_rows, totals)
+        self.log.end(number, statement.rows_written, seconds, statement.malformed_rows, totals, work)
         kill_points.reached(kill_points.ENDED)
         self._tell_closed(view)
         self._fold_state(view)
@@ -276,8 +280,10 @@ class EpochRunner:
         begun = self.log.begun(number)
         return None if begun is None else datetime.fromisoformat(begun.began)
 
-    def _write(self, view: EpochView, ranges: Ranges, snapshot: QuerySnapshot, *, is_written: bool = False) -> None:
-        """Write the rows of an epoch.
+    def _write(
+        self, view: EpochView, ranges: Ranges, snapshot: QuerySnapshot, *, is_written: bool = False
+    ) -> tuple[float, float]:
+        """Write the rows of an epoch. Return when they began to be computed and to be committed (monotonic clock).
 
         If the sink already has them (`is_written`), write only the epoch's rows in the warehouse.
         """
@@ -302,15 +308,16 @@ class EpochRunner:
         last = EpochEnd(query, written, offsets, session.catalog, kept, log=self.log if sink is None else None)
         state = command if isinstance(command, StateInserts) else None
         rows = command if state is None else state.given[0]
+        planned = time.monotonic()
         if sink is None or not isinstance(rows, Insert):
             insert_with(command, session, snapshot, last, bad_rows)
-            return
-        mark = mark_of(ranges)
-        epoch = SinkEpoch(tables.owner, query, mark, rows, session, snapshot, last, bad_rows, state)
-        if is_written:
-            commit_written_epoch(epoch)
         else:
-            write_epoch(sink, epoch)
+            epoch = SinkEpoch(tables.owner, query, mark_of(ranges), rows, session, snapshot, last, bad_rows, state)
+            if is_written:
+                commit_written_epoch(epoch)
+            else:
+                write_epoch(sink, epoch)
+        return planned, last.started or planned
 
     def _at_history(self, view: EpochView, known: Ranges | None) -> tuple[QuerySnapshot, Ranges]:
         """Return a snapshot of the table before a stream, and the ranges of the epoch that reads only this table.

@@ -4,6 +4,7 @@ restart.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
@@ -54,8 +55,11 @@ class EpochEnd(EpochWrite):
     log: EpochLog | None = None
     """Log to sync together with the files, which is cheaper than before them; None if it is synced."""
     syncing: Future[None] | None = None
+    started: float | None = None
+    """Time of `start`, by the monotonic clock."""
 
     def start(self, syncs: FileSyncs) -> None:
+        self.started = time.monotonic()
         if self.log is not None:
             self.syncing = syncs.begin(self.log.sync)
 

@@ -57,6 +57,8 @@ class ContinuousStatus:
     bad_rows: int | None = None
     total_rows: int = 0
     total_bad_rows: int = 0
+    recent_rows_per_second: float | None = None
+    """Rows of the last epochs per second that has passed, at most of the last ten seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ def status_of(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog
             *known, fault=query.fault or None, total_rows=totals.rows, total_bad_rows=totals.bad_rows
         )
     done = (figures.rows, figures.epochs, figures.failures, figures.seconds, figures.rows_per_second)
-    return ContinuousStatus(*known, *done, query.fault or figures.fault or None, figures.bad_rows, *totals)
+    fault = query.fault or figures.fault or None
+    return ContinuousStatus(*known, *done, fault, figures.bad_rows, *totals, figures.recent_rows_per_second)
 
 
 def _state(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog) -> str:
@@ -205,7 +208,7 @@ class _Shown:
     def streams(self, tables: Iterable[Table]) -> Iterator[Row]:
         for table in tables:
             if table.stream is not None:
-                place = _place(table, current_source(table, table.stream, self.catalog))
+                place = place_of(table, current_source(table, table.stream, self.catalog))
                 yield table.database, table.name, table.stream.kind, place, table.comment
 
     def queries(self, tables: Iterable[Table]) -> Iterator[Row]:
@@ -245,6 +248,6 @@ def _tables(database: str, pattern: str | None, session: StreamSession) -> list[
     return [tables[name] for name in names_matching(set(tables), pattern)]
 
 
-def _place(table: Table, source: StreamSource) -> str | None:
+def place_of(table: Table, source: StreamSource) -> str | None:
     """Return the place of a source for display, if it has one. Internal folders are not shown."""
     return source.place or table.location if KINDS[source.kind].place else None

@@ -25,6 +25,7 @@ from sharkpy.web.events import Events
 from sharkpy.web.guards import SAFE_METHODS
 from sharkpy.web.logins import BrowserLogins, Reader
 from sharkpy.web.shapes import ShapeError, json_bytes, read_shape
+from sharkpy.web.stream_calls import StateLooks
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -58,6 +59,7 @@ class Web:
         """Limit on threads that work for statements, and may wait for them."""
         self.stopping = threading.Event()
         self.events = Events(self)
+        self.states = StateLooks()
         self._login = login
         self._checking: Counter[str] = Counter()
         """Logins that are being checked, by address."""

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sharkpy.web import events, query_calls, session_calls, sql_endpoint, sql_formats, sql_statement
+from sharkpy.web import (
+    events,
+    query_calls,
+    session_calls,
+    sql_endpoint,
+    sql_formats,
+    sql_statement,
+    stream_calls,
+    streams,
+)
 from sharkpy.web.openapi import description
 from sharkpy.web.requests import ApiRequest, Endpoint
 
@@ -72,6 +81,21 @@ ROUTES: list[Endpoint] = [
         gives=events.QueriesEvent,
         content_type=events.EVENT_STREAM,
         statuses=(503,),
+    ),
+    Endpoint(
+        "GET",
+        f"{API}/streams",
+        stream_calls.streams,
+        "Streams, continuous tables, inserts and sinks, as a graph",
+        gives=streams.StreamsAnswer,
+    ),
+    Endpoint(
+        "GET",
+        f"{API}/streams/{{name}}",
+        stream_calls.stream,
+        "One stream or continuous query, with its last epochs",
+        gives=stream_calls.StreamAnswer,
+        statuses=(404,),
     ),
     Endpoint("GET", f"{API}/openapi.json", describe, "This description", gives=dict[str, Any], needs_login=False),
     Endpoint(

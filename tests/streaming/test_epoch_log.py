@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
-from sharkpy.streaming.epoch_log import EpochLog, LoggedEpoch, Totals
+from sharkpy.streaming.epoch_log import EpochFigures, EpochLog, EpochWork, LoggedEpoch, Totals
 
 NAMES = ("default.a",)
 
@@ -143,3 +144,28 @@ def test_totals_are_those_of_epochs_that_count(tmp_path: Path) -> None:
     assert totals_of(path, 499) == (658, 1)
     path.write_text("".join(line for line in path.read_text().splitlines(True) if '"epoch": 499' not in line))
     assert totals_of(path, 498) == (657, 1)
+
+
+def test_recent_epochs_have_their_phases_and_need_only_the_end_of_the_log(tmp_path: Path) -> None:
+    path, work = tmp_path / "q.jsonl", EpochWork(0.001, 0.02, 0.003, 7)
+    log = EpochLog(str(path), 500)
+    for number in range(1, 2100):
+        log.begin(number, (("a", (number - 1,), (number,)),), NAMES, is_synced=False)
+        log.end(number, number, 0.024, 0, Totals(number), work)
+    log.begin(2100, (("a", (2099,), (2100,)),), NAMES)
+    recent = EpochLog(str(path), 500).recent_epochs(2099, 3)
+    assert [(one.number, one.rows, one.work) for one in recent] == [(one, one, work) for one in (2099, 2098, 2097)]
+    assert log.epochs(2099)[-1].work == work, "the log was shortened meanwhile"
+    path.write_bytes(b"x" * (1 << 20) + b"\n" + path.read_bytes())
+    assert len(log.recent_epochs(2099, 200)) == 200
+    log.roll_back(2090)
+    assert [one.number for one in log.recent_epochs(2090, 2)] == [2090, 2089]
+
+
+def test_the_rate_is_of_the_last_seconds() -> None:
+    figures, now = EpochFigures(), time.monotonic()
+    assert figures.recent_rows_per_second == 0
+    figures.recent = [(now - 100, 5000, 1.0), (now - 4, 300, 1.0), (now - 2, 200, 0.5)]
+    assert figures.recent_rows_per_second == 50, "rows of ten seconds"
+    figures.recent = [(now - 3, 300, 1.0), (now - 2, 100, 0.5)]
+    assert 99 < figures.recent_rows_per_second <= 100, "since the start of the first epoch"

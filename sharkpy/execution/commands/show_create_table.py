@@ -53,17 +53,19 @@ _SKIPPED = ("skip.header.line.count", "skip.footer.line.count")
 
 def show_create_table(command: ShowCreateTable, session: EngineSession) -> CommandResult:
     """Return the statement that recreates the table, one row per line, as in Hive."""
-    table = command.table
+    return text_rows(("createtab_stmt",), [(line,) for line in creating_lines(command.table, session)])
+
+
+def creating_lines(table: Table, session: EngineSession) -> Iterator[str]:
+    """Return the lines of the statement that recreates a table."""
     query = session.catalog.streams.find(table.continuous) if table.continuous else None
     if query is not None:
         bad_rows = session.catalog.current_table(query.bad_rows) if query.bad_rows else None
         late_rows = session.catalog.current_table(query.late_rows) if query.late_rows else None
-        lines = _continuous(table, query, bad_rows, late_rows, _named_place(table, session))
-    elif table.stream is not None:
-        lines = _stream(table, current_source(table, table.stream, session.catalog))
-    else:
-        lines = _view(table) if table.is_view else _table(table)
-    return text_rows(("createtab_stmt",), [(line,) for line in lines])
+        return _continuous(table, query, bad_rows, late_rows, _named_place(table, session))
+    if table.stream is not None:
+        return _stream(table, current_source(table, table.stream, session.catalog))
+    return _view(table) if table.is_view else _table(table)
 
 
 def show_create_database(command: ShowCreateDatabase, session: EngineSession) -> CommandResult:

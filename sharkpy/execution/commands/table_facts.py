@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
@@ -173,31 +173,52 @@ def _text(position: Position) -> str:
     return ", ".join(map(str, position)) or "0"
 
 
-def watermark_facts(table: Table, session: EngineSession) -> list[Fact]:
-    """Return facts about a table's watermarks; none for a table without state or with a failing query."""
+@dataclass(frozen=True, slots=True)
+class StreamProgress:
+    """Event times that the state of a continuous query has reached, as texts by stream; None: no time has come.
+
+    `held_back_by` is the stream with the earliest one, if there are several. `late_rows` is None if no row can be late.
+    """
+
+    watermarks: dict[str, str | None]
+    held_back_by: str | None
+    late_rows: int | None
+
+
+def stream_progress(table: Table, session: EngineSession) -> StreamProgress | None:
+    """Return the progress of a table's query; None for a table without state or with a failing query."""
     state = session.catalog.state_table(table) if table.has_state else None
     query = None if state is None else session.catalog.streams.find(state.continuous)
     if state is None or query is None:
-        return []
+        return None
     try:
         plan = bind_state_progress(query.text, state, session.catalog, session.conf, query.database)
     except SharkError:
-        return []
+        return None
     if not plan.output:
-        return []
+        return None
     with session.as_statement():
         (row,) = (batch for batch in query_rows(session, plan) if batch.num_rows)
     names = [column.name for column in plan.output]
     values = [column.to_pylist()[0] for column in row.columns]
-    return list(_facts(dict(zip(names, values, strict=True))))
+    found = dict(zip(names, values, strict=True))
+    late = int(found.pop(LATE_ROWS) or 0) if LATE_ROWS in found else None
+    watermarks = {name: None if value is None else str(value) for name, value in found.items()}
+    is_held = len(watermarks) > 1 and NOT_IDLE not in watermarks
+    held_back_by = min(watermarks, key=lambda name: watermarks[name] or "") if is_held else None
+    return StreamProgress(watermarks, held_back_by, late)
 
 
-def _facts(found: dict[str, object]) -> Iterator[Fact]:
-    counts_late = LATE_ROWS in found
-    late = found.pop(LATE_ROWS, None)
-    for name, value in found.items():
-        yield f"Watermark of {name}", "no time has come" if value is None else str(value)
-    if len(found) > 1 and NOT_IDLE not in found:
-        yield "Held Back By", min(found, key=lambda name: str(found[name] or ""))
-    if counts_late:
-        yield "Late Rows", str(late or 0)
+def watermark_facts(table: Table, session: EngineSession) -> list[Fact]:
+    """Return facts about a table's watermarks; none for a table without state or with a failing query."""
+    progress = stream_progress(table, session)
+    return [] if progress is None else list(_progress_facts(progress))
+
+
+def _progress_facts(progress: StreamProgress) -> Iterator[Fact]:
+    for name, value in progress.watermarks.items():
+        yield f"Watermark of {name}", "no time has come" if value is None else value
+    if progress.held_back_by is not None:
+        yield "Held Back By", progress.held_back_by
+    if progress.late_rows is not None:
+        yield "Late Rows", str(progress.late_rows)

@@ -20,9 +20,14 @@ def qualified(name: str, database: str) -> TableName:
     return given or database.lower(), short
 
 
+def is_name(text: str) -> bool:
+    """Return whether a table or database may have this name."""
+    return bool(text) and not _FORBIDDEN & set(text)
+
+
 def check_name(name: str) -> None:
     """Raise BindError 42602 for a name that would lead out of its folder, or that cannot be qualified."""
-    if not name or _FORBIDDEN & set(name):
+    if not is_name(name):
         raise BindError(f'"{name}" cannot be a name: / \\ and . are not allowed', sqlstate="42602")
 
 

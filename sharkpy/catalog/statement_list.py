@@ -93,6 +93,20 @@ class ShapeRow:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class WriteRow:
+    """Text of a finished statement that may have written tables. `started` is in seconds since 1970."""
+
+    query_id: str
+    user: str
+    started: float
+    text: str
+
+
+WRITE_WORDS = ("INSERT", "CREATE", "MERGE", "FROM", "WITH", "-", "/")
+"""Beginnings of the texts of statements that may write tables from others; texts may begin with a comment."""
+
+
 @cache
 def _has_trigrams() -> bool:
     """Return whether this SQLite has an index of parts of texts. Otherwise all texts are searched."""
@@ -168,11 +182,8 @@ def chosen_bodies(connection: sqlite3.Connection, choice: StatementChoice, versi
         conditions.append(("started < ?", [choice.until]))
     if choice.after is not None:
         conditions.append((f"({key}, query_id) {'<' if choice.is_descending else '>'} (?, ?)", choice.after))
-    if len(choice.text) >= _SEARCHED_CHARACTERS and _has_trigrams():
-        found = "number IN (SELECT rowid FROM statement_search_ WHERE statement_search_ MATCH ?)"
-        conditions.append((found, ['"' + choice.text.replace('"', '""') + '"']))
-    elif choice.text:
-        conditions.append(("instr(lower(text), lower(?))", [choice.text]))
+    if choice.text:
+        conditions.append(_has_text(choice.text))
     where = " AND ".join(condition for condition, _ in conditions) or "1"
     numbers = f"SELECT number FROM statement_list_ WHERE {where} ORDER BY {key} {order}, query_id {order} LIMIT ?"
     parameters = [value for _, values in conditions for value in values]
@@ -180,6 +191,27 @@ def chosen_bodies(connection: sqlite3.Connection, choice: StatementChoice, versi
     body = "SELECT body FROM statement_ WHERE number = ? AND version <= ?"
     rows = (connection.execute(body, (number, version)).fetchone() for number in found_numbers)
     return [row[0] for row in rows if row is not None]
+
+
+def _has_text(part: str) -> tuple[str, Sequence[object]]:
+    """Return the condition that a text has this part, in any case of letters."""
+    if len(part) < _SEARCHED_CHARACTERS or not _has_trigrams():
+        return "instr(lower(text), lower(?))", [part]
+    found = "number IN (SELECT rowid FROM statement_search_ WHERE statement_search_ MATCH ?)"
+    return found, ['"' + part.replace('"', '""') + '"']
+
+
+def newest_writes(connection: sqlite3.Connection, part: str, user: str | None, limit: int) -> list[WriteRow]:
+    """Return the newest finished statements with `part` in their texts that may have written tables."""
+    condition, parameters = _has_text(part)
+    words = " OR ".join("text LIKE ?" for _ in WRITE_WORDS)
+    of_user, users = ("", ()) if user is None else (" AND user = ?", (user,))
+    sql = (
+        "SELECT query_id, user, started, text FROM statement_list_"
+        f" WHERE {condition} AND state = 'finished' AND ({words}){of_user} ORDER BY started DESC LIMIT ?"
+    )
+    values = (*parameters, *(f"{word}%" for word in WRITE_WORDS), *users, limit)
+    return [WriteRow(*row) for row in connection.execute(sql, values)]
 
 
 def texts_of(connection: sqlite3.Connection, query_ids: Sequence[str]) -> dict[str, str]:

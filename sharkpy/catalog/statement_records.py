@@ -16,10 +16,12 @@ from datetime import UTC, datetime
 from sharkpy.catalog.statement_list import (
     ShapeRow,
     StatementChoice,
+    WriteRow,
     add_to_list,
     chosen_bodies,
     create_list,
     newest_shapes,
+    newest_writes,
     texts_of,
 )
 
@@ -187,6 +189,12 @@ class StatementFile:
         """Return the texts of saved statements by their ids."""
         with self._connection() as connection:
             return texts_of(connection, query_ids) if _has_table(connection, "statement_list_") else {}
+
+    def writes(self, part: str, user: str | None, limit: int) -> list[WriteRow]:
+        """Return the newest finished statements with `part` in their texts that may have written tables."""
+        with self._connection() as connection:
+            is_listed = _has_table(connection, "statement_list_")
+            return newest_writes(connection, part, user, limit) if is_listed else []
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:

@@ -154,8 +154,8 @@ class TableHistory:
 
     # Versions
 
-    def changes(self, table_id: str, first: int = 0, last: int = LAST) -> list[Change]:
-        """Return the changes of a table by the commits from `first` to `last`, the newest first."""
+    def changes(self, table_id: str, first: int = 0, last: int = LAST, limit: int = LAST) -> list[Change]:
+        """Return the changes of a table by the commits from `first` to `last`, the newest first, at most `limit`."""
         moved = (
             "EXISTS (SELECT 1 FROM past_partition_ WHERE table_id = change_.table_id AND until = commit_id)"
             " OR EXISTS (SELECT 1 FROM partition_ WHERE table_id = change_.table_id AND added = commit_id)"
@@ -164,9 +164,9 @@ class TableHistory:
             "SELECT commit_id, time_ms, author, statement, files_added, files_removed, rows_added, rows_removed,"
             f" files_added + files_removed = 0 AND ({moved})"
             " FROM change_ JOIN commit_ USING (commit_id)"
-            " WHERE table_id = ? AND commit_id BETWEEN ? AND ? ORDER BY commit_id DESC"
+            " WHERE table_id = ? AND commit_id BETWEEN ? AND ? ORDER BY commit_id DESC LIMIT ?"
         )
-        return [Change(*row) for row in self._file.rows(sql, table_id, first, last)]
+        return [Change(*row) for row in self._file.rows(sql, table_id, first, last, limit)]
 
     def require_all_since(self, table_id: str, name: str, first: int) -> None:
         """Raise BindError 22023, with the table's `name`, if changes since the commit `first` may be forgotten."""

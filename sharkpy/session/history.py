@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.base.wildcards import name_matches
-from sharkpy.catalog.statement_list import ShapeRow
-from sharkpy.catalog.statement_records import StatementFile
+from sharkpy.catalog.statement_list import WRITE_WORDS, ShapeRow, WriteRow
+from sharkpy.catalog.statement_records import StatementFile, StatementState
 from sharkpy.catalog.statement_shapes import shape_number
 
 if TYPE_CHECKING:
@@ -99,6 +99,22 @@ class StatementHistory:
         known = {one.query_id: one.text for one in list(self._records)}
         saved = self._read(lambda file: file.texts([one for one in query_ids if one not in known])) or {}
         return {one: text for one in query_ids if (text := known.get(one, saved.get(one))) is not None}
+
+    def writes(self, part: str, user: str | None, limit: int) -> list[WriteRow]:
+        """Return finished statements with `part` in their texts, in any case of letters, that may have written tables:
+        the newest first, of one user if it is given.
+        """
+        known = [
+            WriteRow(one.query_id, one.user, one.started.timestamp(), one.text)
+            for one in reversed(list(self._records))
+            if one.state is StatementState.FINISHED
+            and user in (None, one.user)
+            and one.text.upper().startswith(WRITE_WORDS)
+            and part.lower() in one.text.lower()
+        ]
+        saved = self._read(lambda file: file.writes(part, user, limit)) or []
+        found = {one.query_id: one for one in (*saved, *known[:limit])}
+        return sorted(found.values(), key=lambda one: one.started, reverse=True)[:limit]
 
     def ended_since(self, last: StatementRecord | None) -> list[StatementRecord]:
         """Return the records that were added after `last`, in order: all in memory if it is None or has left it."""

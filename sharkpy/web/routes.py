@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sharkpy.web import (
+    catalog_calls,
     events,
+    lineage,
+    memory_calls,
     query_calls,
     session_calls,
     sql_endpoint,
@@ -13,15 +16,53 @@ from sharkpy.web import (
     sql_statement,
     stream_calls,
     streams,
+    table_calls,
 )
 from sharkpy.web.openapi import description
-from sharkpy.web.requests import ApiRequest, Endpoint
+from sharkpy.web.requests import ApiRequest, Endpoint, Parameter
 
 API = "/api/v1"
 
 
 def describe(_: ApiRequest) -> dict[str, Any]:
     return description(ROUTES)
+
+
+def table_routes() -> list[Endpoint]:
+    """Return the rows about names, and about one table."""
+    table = f"{API}/tables/{{database}}/{{name}}"
+    of_columns, of_versions = catalog_calls.COLUMN_PARAMETERS, table_calls.HISTORY_PARAMETERS
+    rows: tuple[tuple[str, Any, str, type, tuple[Parameter, ...]], ...] = (
+        ("", table_calls.table, "A table's definition", table_calls.TableAnswer, ()),
+        ("/columns", catalog_calls.columns, "A table's columns", catalog_calls.ColumnsAnswer, of_columns),
+        ("/size", table_calls.size, "A table's files, bytes and rows", table_calls.TableSizeAnswer, ()),
+        ("/statistics", memory_calls.statistics, "Statistics of columns", memory_calls.StatisticsAnswer, of_columns),
+        ("/memory", memory_calls.memory, "A table's blocks in memory", memory_calls.MemoryAnswer, of_columns),
+        ("/files", table_calls.files, "A table's files", table_calls.FilesAnswer, table_calls.FILE_PARAMETERS),
+        ("/history", table_calls.history, "A table's versions", table_calls.HistoryAnswer, of_versions),
+        ("/lineage", lineage.lineage, "The tables before and after a table", lineage.LineageAnswer, ()),
+    )
+    return [
+        Endpoint(
+            "GET",
+            f"{API}/catalog",
+            catalog_calls.catalog,
+            "Databases, and tables a page at a time; with an ETag",
+            gives=catalog_calls.CatalogAnswer,
+            parameters=catalog_calls.CATALOG_PARAMETERS,
+        ),
+        Endpoint(
+            "GET",
+            f"{API}/functions",
+            catalog_calls.functions,
+            "Functions that statements can call; with an ETag",
+            gives=catalog_calls.FunctionsAnswer,
+        ),
+        *(
+            Endpoint("GET", f"{table}{path}", call, summary, gives=gives, parameters=parameters, statuses=(404,))
+            for path, call, summary, gives, parameters in rows
+        ),
+    ]
 
 
 ROUTES: list[Endpoint] = [
@@ -97,6 +138,7 @@ ROUTES: list[Endpoint] = [
         gives=stream_calls.StreamAnswer,
         statuses=(404,),
     ),
+    *table_routes(),
     Endpoint("GET", f"{API}/openapi.json", describe, "This description", gives=dict[str, Any], needs_login=False),
     Endpoint(
         "POST",

@@ -30,14 +30,26 @@ def test_each_endpoint_is_described(serve: Serve) -> None:
         assert reference in document["components"]["schemas"]
 
 
-@pytest.mark.parametrize("path", ["session", "queries", "queries/{name}", "shapes", "openapi.json"])
+TABLE = "tables/{database}/{name}"
+PARTS = ("columns", "size", "statistics", "memory", "files", "history", "lineage")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("session", "queries", "queries/{name}", "shapes", "openapi.json", "catalog", "functions", TABLE),
+        *(f"{TABLE}/{part}" for part in PARTS),
+    ],
+)
 def test_answers_fit(serve: Serve, path: str) -> None:
     document = described(serve)
     served = serve()
     with Caller(served.server.port) as caller, served.browser() as browser:
-        caller.rows("SELECT 'described'")
+        caller.execute("CREATE TABLE IF NOT EXISTS described TBLPROPERTIES ('shark.cache'='MEMORY') AS SELECT 1 AS x")
+        caller.rows("SELECT 'described', x FROM described")
         query_id = browser.get("/api/v1/queries?limit=1").json()["queries"][0]["query_id"]
-        answer = browser.get(f"/api/v1/{path.format(name=query_id)}")
+        name = "described" if path.startswith(TABLE) else query_id
+        answer = browser.get(f"/api/v1/{path.format(database='default', name=name)}")
         [schema] = document["paths"][f"/api/v1/{path}"]["get"]["responses"]["200"]["content"].values()
         jsonschema.validate(answer.json(), {**schema["schema"], "components": document["components"]})
         refused = browser.get("/api/v1/queries?limit=x")

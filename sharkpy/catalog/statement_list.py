@@ -18,6 +18,8 @@ UNKNOWN = -1.0
 """Place of a record without a figure in an order by this figure."""
 FIGURES: tuple[str, ...] = ("seconds", "input_rows", "rows_read", "bytes_read", "cpu_seconds", "peak_bytes")
 """Fields of records by which statements are sorted, in addition to `started`. A new name is a new column."""
+FAILED = ("failed", "timed_out")
+"""States of statements that failed."""
 _ADDED_AT_ONCE = 200
 """Records of earlier engines that each transaction adds to the list."""
 _SEARCHED_CHARACTERS = 3
@@ -101,6 +103,16 @@ class WriteRow:
     user: str
     started: float
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedStatement:
+    """Ended statement that failed. `started` is in seconds since 1970."""
+
+    query_id: str
+    started: float
+    sqlstate: str
+    error: str
 
 
 WRITE_WORDS = ("INSERT", "CREATE", "MERGE", "FROM", "WITH", "-", "/")
@@ -226,3 +238,17 @@ def newest_shapes(connection: sqlite3.Connection, user: str | None, limit: int) 
     chosen, parameters = ("", ()) if user is None else (" WHERE user = ?", (user,))
     sql = f"SELECT shape, query_id, seconds FROM statement_list_{chosen} ORDER BY started DESC LIMIT ?"
     return [ShapeRow(*row) for row in connection.execute(sql, (*parameters, limit))]
+
+
+def newest_failures(
+    connection: sqlite3.Connection, user: str | None, searched: int, limit: int
+) -> list[FailedStatement]:
+    """Return the newest failures among the last `searched` statements, of one user if it is given."""
+    chosen, parameters = ("", ()) if user is None else (" AND l.user = ?", (user,))
+    sql = (
+        "SELECT l.query_id, l.started, json_extract(s.body, '$.sqlstate'), json_extract(s.body, '$.error')"
+        " FROM statement_list_ l JOIN statement_ s ON s.number = l.number"
+        " WHERE l.number > (SELECT max(number) FROM statement_list_) - ? AND l.state IN (?, ?)"
+        f"{chosen} ORDER BY l.number DESC LIMIT ?"
+    )
+    return [FailedStatement(*row) for row in connection.execute(sql, (searched, *FAILED, *parameters, limit))]

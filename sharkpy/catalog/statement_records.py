@@ -14,12 +14,14 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
 from sharkpy.catalog.statement_list import (
+    FailedStatement,
     ShapeRow,
     StatementChoice,
     WriteRow,
     add_to_list,
     chosen_bodies,
     create_list,
+    newest_failures,
     newest_shapes,
     newest_writes,
     texts_of,
@@ -168,6 +170,13 @@ class StatementFile:
         """Return the newest statements, of one user if it is given, with their shapes."""
         with self._connection() as connection:
             return newest_shapes(connection, user, limit) if _has_table(connection, "statement_list_") else []
+
+    def failures(self, user: str | None, searched: int, limit: int) -> list[FailedStatement]:
+        """Return the newest failures among the last `searched` statements, of one user if it is given."""
+        with self._connection() as connection:
+            if not _has_table(connection, "statement_list_"):
+                return []
+            return newest_failures(connection, user, searched, limit)
 
     def newest(self, user: str | None = None) -> Iterator[StatementRecord]:
         """Yield records, newest first; only the records of `user` if it is given."""

@@ -28,7 +28,7 @@ from sharkpy.physical.stage_cache import StageCache
 if TYPE_CHECKING:
     from sharkpy.columnar.block_writer import BlockWriter, ExecutorWriter
     from sharkpy.columnar.store import BlockStore
-    from sharkpy.execution.spark.jobs import SparkJobs
+    from sharkpy.execution.spark.jobs import ExecutorLoad, SparkJobs
 
 _LOCAL_THREADS = re.compile(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?$")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]$")
@@ -161,6 +161,11 @@ class Engine:
                 self._spark = connect_spark(self.master, self.scratch, overrides, java_home, heap)
                 self._jobs = SparkJobs(self._spark, self.scratch)
             return self._jobs
+
+    def executors(self) -> list[ExecutorLoad]:
+        """Return Spark's executors; an empty list if Spark does not run."""
+        jobs = self._jobs
+        return jobs.executors() if jobs is not None and jobs.spark.is_alive else []
 
     @property
     def lost_sparks(self) -> int:

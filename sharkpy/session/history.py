@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.base.wildcards import name_matches
-from sharkpy.catalog.statement_list import WRITE_WORDS, ShapeRow, WriteRow
+from sharkpy.catalog.statement_list import FAILED, WRITE_WORDS, FailedStatement, ShapeRow, WriteRow
 from sharkpy.catalog.statement_records import StatementFile, StatementState
 from sharkpy.catalog.statement_shapes import shape_number
 
@@ -93,6 +93,15 @@ class StatementHistory:
             return self._read(lambda file: file.shapes(user, limit)) or []
         known = [one for one in reversed(list(self._records)) if user in (None, one.user)]
         return [ShapeRow(shape_number(one.text), one.query_id, one.seconds) for one in known[:limit]]
+
+    def failures(self, user: str | None, searched: int, limit: int) -> list[FailedStatement]:
+        """Return the newest failures among the last `searched` statements, of one user if it is given."""
+        if self._file is not None:
+            return self._read(lambda file: file.failures(user, searched, limit)) or []
+        known = itertools.islice(reversed(list(self._records)), searched)
+        found = (one for one in known if one.state in FAILED and user in (None, one.user))
+        rows = ((one.query_id, one.started.timestamp(), one.sqlstate, one.error) for one in found)
+        return [FailedStatement(*row) for row in itertools.islice(rows, limit)]
 
     def texts(self, query_ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of ended statements by their ids."""

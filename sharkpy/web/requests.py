@@ -20,9 +20,11 @@ from sharkpy.thrift.auth import NEEDS_LOGIN
 from sharkpy.thrift.auth.authenticators import AuthenticationError
 from sharkpy.thrift.auth.login_throttle import address_of
 from sharkpy.thrift.transport.http_transport import credentials
+from sharkpy.web.engine_samples import EngineSamples, WorkerLooks
 from sharkpy.web.errors import JSON, RefusedError, error_response
 from sharkpy.web.events import Events
 from sharkpy.web.guards import SAFE_METHODS
+from sharkpy.web.log_tail import LogTail
 from sharkpy.web.logins import BrowserLogins, Reader
 from sharkpy.web.shapes import ShapeError, json_bytes, read_shape
 from sharkpy.web.stream_calls import StateLooks
@@ -60,6 +62,9 @@ class Web:
         self.stopping = threading.Event()
         self.events = Events(self)
         self.states = StateLooks()
+        self.samples = EngineSamples(parts)
+        self.workers = WorkerLooks()
+        self.log = LogTail()
         self._login = login
         self._checking: Counter[str] = Counter()
         """Logins that are being checked, by address."""

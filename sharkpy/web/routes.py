@@ -6,6 +6,7 @@ from typing import Any
 
 from sharkpy.web import (
     catalog_calls,
+    engine_calls,
     events,
     lineage,
     memory_calls,
@@ -139,6 +140,22 @@ ROUTES: list[Endpoint] = [
         statuses=(404,),
     ),
     *table_routes(),
+    Endpoint(
+        "GET",
+        f"{API}/engine",
+        engine_calls.engine,
+        "Memory, disks, queues, sessions, workers and settings of the engine",
+        gives=engine_calls.EngineAnswer,
+        parameters=engine_calls.ENGINE_PARAMETERS,
+    ),
+    Endpoint(
+        "GET",
+        f"{API}/engine/log",
+        engine_calls.engine_log,
+        "Last lines of the server's log, for administrators",
+        gives=engine_calls.LogAnswer,
+        parameters=engine_calls.LOG_PARAMETERS,
+    ),
     Endpoint("GET", f"{API}/openapi.json", describe, "This description", gives=dict[str, Any], needs_login=False),
     Endpoint(
         "POST",

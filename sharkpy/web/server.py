@@ -68,6 +68,7 @@ class WebServer:
         listening = bind(config.host, config.web_port)
         self._port = int(listening.getsockname()[1])
         self._uvicorn = _uvicorn(self._web)
+        logging.getLogger().addHandler(self._web.log)
         started: list[BaseException | None] = []
         is_known = threading.Event()
 
@@ -75,7 +76,7 @@ class WebServer:
             started.append(error)
             is_known.set()
 
-        run = partial(_run, self._uvicorn, listening, tell)
+        run = partial(_run, self._uvicorn, self._web, listening, tell)
         self._thread = threading.Thread(target=run, name="sharkpy-web", daemon=True)
         self._thread.start()
         if not is_known.wait(_START_SECONDS) or started[0] is not None:
@@ -87,6 +88,7 @@ class WebServer:
     def stop(self) -> None:
         """Idempotent."""
         self._web.stopping.set()
+        logging.getLogger().removeHandler(self._web.log)
         if self._uvicorn is not None:
             self._uvicorn.should_exit = True
         if self._thread is not None:
@@ -127,7 +129,9 @@ def _uvicorn(web: Web) -> uvicorn.Server:
     )
 
 
-def _run(server: uvicorn.Server, listening: socket.socket, tell: Callable[[BaseException | None], None]) -> None:
+def _run(
+    server: uvicorn.Server, web: Web, listening: socket.socket, tell: Callable[[BaseException | None], None]
+) -> None:
     """Serve in this thread until the server should exit. `tell` is called once, with an error of the start or None."""
 
     async def serve() -> None:
@@ -136,13 +140,15 @@ def _run(server: uvicorn.Server, listening: socket.socket, tell: Callable[[BaseE
             while not server.started and not serving.done():
                 await asyncio.sleep(0.005)
             tell(serving.exception() if serving.done() else None)
-            watching = asyncio.create_task(watch(server.server_state.connections))
+            looks = watch(server.server_state.connections), web.samples.run(web.in_thread)
+            tasks = [asyncio.create_task(one) for one in looks]
             try:
                 await serving
             finally:
-                watching.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await watching
+                for task in tasks:
+                    task.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await task
 
     try:
         asyncio.run(serve())

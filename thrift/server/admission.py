@@ -63,6 +63,11 @@ class AdmissionControl:
         with self._lock:
             self._executing.remove(holder)
 
+    @property
+    def num_statements(self) -> int:
+        """Number of statements that run or wait for their turn."""
+        return len(self._executing)
+
     def _check(self, refusal: tuple[str, ResourceError] | None) -> None:
         if refusal is not None:
             self._refuse(*refusal)

@@ -134,7 +134,7 @@ def _parts(
     runner = OperationRunner(config.limits, metrics, admission, sessions, board)
     metrics.register(StateCollector(session, sessions, memory, heartbeat))
     metrics.register(StreamCollector(session))
-    return ServerParts(session, config, metrics, admission, sessions, opener, runner)
+    return ServerParts(session, config, metrics, admission, sessions, opener, runner, memory)
 
 
 def url_of(config: ServerConfig, port: int) -> str:
@@ -154,3 +154,4 @@ class ServerParts:
     sessions: OpenSessions
     opener: SessionOpener
     runner: OperationRunner
+    memory: MemoryWatch

@@ -11,7 +11,7 @@ import itertools
 import math
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -54,6 +54,9 @@ class _Lane:
         return sum(len(share.waiting) for share in self.shares.values())
 
 
+LANES = ("short", "long", "longest")
+
+
 @dataclass(slots=True, eq=False)
 class Turn:
     """Turn of a query: waiting, running, or paused until its next rows are read."""
@@ -71,6 +74,31 @@ class Turn:
     def resume(self) -> None:
         """Continue at once, even beyond the limit on running queries."""
         self.admission.enter(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolUsage:
+    """Queries of a pool in a lane. `used_seconds` are weighted, since queries began to wait for each other."""
+
+    pool: str
+    running: int
+    waiting: int
+    used_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LaneUsage:
+    """Queries in a lane, which takes `limit` of them at once, and its pools by name.
+
+    After `seconds` a query moves to the next lane; None: it stays.
+    """
+
+    lane: str
+    seconds: float | None
+    limit: int
+    running: int
+    waiting: int
+    pools: list[PoolUsage]
 
 
 class Admission:
@@ -99,6 +127,11 @@ class Admission:
     @property
     def num_waiting(self) -> int:
         return sum(lane.num_waiting for lane in self._lanes)
+
+    def usage(self) -> list[LaneUsage]:
+        """Return the queries in each lane, from the short ones to the longest."""
+        with self._lock:
+            return [_usage(name, lane) for name, lane in zip(LANES, self._lanes, strict=True)]
 
     @contextmanager
     def turn(self, work_rows: int, pool: Pool, statement: Statement, report: Callable[[int], None]) -> Iterator[None]:
@@ -234,3 +267,12 @@ class Admission:
                     turn.lane = following
                     self._start(turn)
             self._call_next(lane)
+
+
+def _usage(name: str, lane: _Lane) -> LaneUsage:
+    running = Counter(turn.pool.name for turn in lane.running)
+    names = sorted({*running, *lane.shares})
+    shares = ((one, lane.shares.get(one, _Share())) for one in names)
+    pools = [PoolUsage(one, running[one], len(share.waiting), share.used) for one, share in shares]
+    seconds = None if math.isinf(lane.seconds) else lane.seconds
+    return LaneUsage(name, seconds, lane.most(), len(lane.running), lane.num_waiting, pools)

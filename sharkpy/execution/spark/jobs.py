@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,14 @@ _GENERATION = "SHARKPY_WORKERS"
 _NOT_STARTED = re.compile(r"PythonWorkerFactory\.|reading the port number")
 _TRACE = re.compile(r"at (?!org\.apache\.spark\.api\.python\.PythonWorkerFactory)")
 """Lines of a Java stack trace, except lines about a worker that did not start."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorLoad:
+    """Executor of Spark, or the driver of a local master, and the tasks that it runs."""
+
+    host: str
+    running_tasks: int
 
 
 class SparkJobs:
@@ -210,6 +218,14 @@ class SparkJobs:
         if isinstance(failure, WorkersLostError):
             self.renew_workers()
         return failure
+
+    def executors(self) -> list[ExecutorLoad]:
+        """Return Spark's executors; an empty list if its JVM does not answer."""
+        try:
+            found = self.scala_context.statusTracker().getExecutorInfos()
+            return [ExecutorLoad(str(one.host()), int(one.numRunningTasks())) for one in found]
+        except Exception:  # noqa: BLE001 - Py4J has several errors for a JVM that ends
+            return []
 
     def renew_workers(self) -> None:
         """Make Spark start new worker daemons: an executor whose daemon died at its start never starts another.

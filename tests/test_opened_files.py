@@ -22,6 +22,7 @@ ROOMS = (
     "streaming",
     "explain",
     "session",
+    "web",
 )
 FOLDERS = {room: ROOT / "sharkpy" / room for room in ROOMS} | {
     "columnar": ROOT / "columnar",
@@ -90,6 +91,7 @@ PLACES: dict[str, dict[str, str]] = {
     "execution/tasks/steps/script_process.py": {"copyfile": PASSED, "symlink_to": OWN, "unpack_archive": PASSED},
     "execution/workers/frames.py": {"OSFile": OWN, "memory_map": OWN, "open": OWN},
     "execution/workers/worker_environment.py": {"read_bytes": SYSTEM},
+    "explain/profile_html.py": {"read_text": SYSTEM},
     "ml/models/model_json.py": {"open": OWNER, "read_text": OWNER},
     "sources/avro_decoder.py": {"input_stream": NONE},
     "sources/csv_files/reader.py": {"read_csv": NONE},
@@ -128,6 +130,9 @@ PLACES: dict[str, dict[str, str]] = {
     "thrift/server/calls.py": {"open": NONE},
     "thrift/server/guard_process.py": {"read_bytes": SYSTEM},
     "udf/user/make.py": {"spec_from_file_location": PASSED},
+    "web/files.py": {"read_bytes": SYSTEM},
+    "web/memory_calls.py": {"open": OWN},
+    "web/sql_statement.py": {"open": NONE},
 }
 """Openers of each file of the code, and whose paths they get. A new one is listed with its reason, or calls
 `PathGate.read_text`, `PathGate.check` or `open_regular`.

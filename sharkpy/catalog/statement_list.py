@@ -116,7 +116,7 @@ class FailedStatement:
 
 
 WRITE_WORDS = ("INSERT", "CREATE", "MERGE", "FROM", "WITH", "-", "/")
-"""Beginnings of the texts of statements that may write tables from others; texts may begin with a comment."""
+"""Beginnings of the texts of statements that may write tables from other tables; texts may begin with a comment."""
 
 
 @cache

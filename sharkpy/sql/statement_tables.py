@@ -1,4 +1,4 @@
-"""Tables that the text of a statement names: those that it reads, and those whose rows it makes.
+"""Tables that a statement reads and tables whose rows it writes, by the names in its text.
 
 Nothing is looked up, so the text may be of a statement that ran long ago.
 """

@@ -77,7 +77,7 @@ def kind_of(table: Table) -> str:
 
 
 def catalog(request: ApiRequest) -> Response:
-    """List the tables that queries of the API can read: the engine's own session may have temporary ones besides."""
+    """List the tables that queries of the API can read: the engine's own session may also have temporary ones."""
     check_parameters(request, CATALOG_PARAMETERS)
     given, known = request.http.query_params, request.parts.engine_session.catalog
     limit = number(request, "limit", _MOST_TABLES, 1, _MOST_TABLES)

@@ -172,7 +172,7 @@ class HeldPartition:
 
 @dataclass(frozen=True, slots=True)
 class MemoryAnswer:
-    """What is in memory of a table, with a page of its columns.
+    """Blocks of a table in memory, with a page of its columns.
 
     Figures of columns come from `num_sampled` blocks, which are spread over the table. `num_in_memory` and
     `num_evicted` count these blocks by the place of their files: shared memory, or the local disk.

@@ -19,6 +19,7 @@ FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "html
 
 _COMMANDS = (
     ("demo", "a guided tour over the flights of 2013"),
+    ("console", "show a console in the browser: queries, worksheets and tables"),
     ("server", "serve JDBC and Thrift clients as HiveServer2 does"),
     ("warmup", "train the caches that let Spark's JVM start in half the time"),
     ("doctor", "check this machine, or storage at a URI"),
@@ -61,6 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from sharkpy.cli.server import run_server
 
                 return run_server(options, session_settings(options))
+            case "console":
+                from sharkpy.cli.console import run_console
+
+                return run_console(options, session_settings(options))
             case "backup":
                 from sharkpy.cli.backup import run_backup
 
@@ -152,6 +157,10 @@ def _parser() -> argparse.ArgumentParser:
             from sharkpy.cli.server import add_server_arguments
 
             add_server_arguments(command)
+        if name == "console":
+            from sharkpy.cli.console import add_console_arguments
+
+            add_console_arguments(command)
         command.set_defaults(command=name)
         # No default is set, so that an option before the command's name keeps its value.
         command.add_argument("--warehouse", default=argparse.SUPPRESS, help=_WAREHOUSE_HELP)

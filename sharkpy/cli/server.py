@@ -183,18 +183,10 @@ def _serving(server: HiveServer) -> Iterator[WebServer | None]:
         server.start()
         yield None
         return
-    from sharkpy.thrift.pages import OPERATIONS
-    from sharkpy.web.server import WebServer
+    from sharkpy.web.server import serving
 
-    web = WebServer(server.parts, server.login)
-    server.start()
-    try:
-        web.start()
-        server.parts.runner.pages_url = f"{web.url.removesuffix('/')}{OPERATIONS}"
+    with serving(server) as web:
         yield web
-    finally:
-        server.stop(drain=False)
-        web.stop()
 
 
 def _raise_file_limit() -> None:

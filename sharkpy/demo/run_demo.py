@@ -5,6 +5,7 @@ In the stream, the departures of a day arrive hour by hour in a folder, and are 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -51,9 +52,22 @@ def run_demo(warehouse: str | None, master: str) -> int:
             _show(session, step)
         show_stream(session, folder.absolute() / "departures", _say)
         code = _show_rdd(session)
-    _say(f"\nThe whole tour took {time.perf_counter() - started:.1f} s. Go on yourself:")
-    _say(f"  sharkpy --warehouse {folder / 'warehouse'}")
+        _say(f"\nThe whole tour took {time.perf_counter() - started:.1f} s. Go on yourself:")
+        _say(f"  sharkpy --warehouse {folder / 'warehouse'}")
+        _say(f"  sharkpy console --warehouse {folder / 'warehouse'}")
+        if sys.stdin.isatty():
+            _show_console(session)
     return code
+
+
+def _show_console(session: SharkContext) -> None:
+    """Serve the console of the demo's session until Enter or Ctrl-C."""
+    from sharkpy.web.own_console import own_console
+
+    with own_console(session) as new_link, contextlib.suppress(KeyboardInterrupt):
+        _say(f"\nThe console has the queries of the tour, their plans, and a worksheet for yours:\n  {new_link()}")
+        _say("Open the link in a browser. Enter ends the demo.")
+        sys.stdin.readline()
 
 
 def _show_rdd(session: SharkContext) -> int:

@@ -19,11 +19,13 @@ from starlette.responses import Response
 from sharkpy.thrift.auth import NEEDS_LOGIN
 from sharkpy.thrift.auth.authenticators import AuthenticationError
 from sharkpy.thrift.auth.login_throttle import address_of
+from sharkpy.thrift.config import LINK
 from sharkpy.thrift.transport.http_transport import credentials
 from sharkpy.web.engine_samples import EngineSamples, WorkerLooks
 from sharkpy.web.errors import JSON, RefusedError, error_response
 from sharkpy.web.events import Events
 from sharkpy.web.guards import SAFE_METHODS
+from sharkpy.web.links import Links
 from sharkpy.web.log_tail import LogTail
 from sharkpy.web.logins import BrowserLogins, Reader
 from sharkpy.web.shapes import ShapeError, json_bytes, read_shape
@@ -54,6 +56,13 @@ class Web:
         self.needs_login = parts.config.auth in NEEDS_LOGIN
         self.is_secure = parts.config.tls_cert is not None
         self.logins = BrowserLogins(parts.config.limits)
+        self.links = Links()
+        self.login_hint = (
+            "press Enter in the terminal of `sharkpy console`, and follow the new link"
+            if parts.config.auth == LINK
+            else None
+        )
+        """Way to log in, if it is not a password."""
         self.threads = anyio.CapacityLimiter(_THREADS)
         """Limit on requests that work in threads at the same time."""
         # As many as HiveServer2 has for as many statements.
@@ -230,7 +239,7 @@ async def identify(http: Request, web: Web) -> Reader:
                 raise RefusedError(HTTPStatus.FORBIDDEN, f"the request has not the login's {CSRF_HEADER}", "42501")
         return Reader(reader.user, reader.is_admin, reader.sees_all, login)
     if web.needs_login:
-        raise RefusedError(HTTPStatus.UNAUTHORIZED, "this server needs a login", "28000")
+        raise RefusedError(HTTPStatus.UNAUTHORIZED, "this server needs a login", "28000", web.login_hint)
     return Reader("", sees_all=True)
 
 

@@ -80,6 +80,15 @@ ROUTES: list[Endpoint] = [
         needs_login=False,
         statuses=(429,),
     ),
+    Endpoint(
+        "GET",
+        "/open",
+        session_calls.open_link,
+        "Log in by a link of `sharkpy console`, and get a cookie",
+        parameters=(Parameter("token", "The link's token, which is valid once"),),
+        content_type="text/html",
+        needs_login=False,
+    ),
     Endpoint("POST", f"{API}/logout", session_calls.logout, "Log out"),
     Endpoint(
         "GET",

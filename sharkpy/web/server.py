@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import uvicorn
 
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.thrift.pages import OPERATIONS
 from sharkpy.thrift.server import url_of
 from sharkpy.thrift.transport.http_transport import HEAD_BYTES
 from sharkpy.thrift.transport.listener import bind, server_context
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import socket
 
     from sharkpy.thrift.auth import Login
-    from sharkpy.thrift.server import ServerParts
+    from sharkpy.thrift.server import HiveServer, ServerParts
     from sharkpy.web.events import Events
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,10 @@ class WebServer:
     def url(self) -> str:
         """Address of the console."""
         return f"{url_of(self._web.config, self.port)}/"
+
+    def new_link(self, user: str) -> str:
+        """Return a link that logs one browser in as `user`, once. The authentication must be by links."""
+        return f"{self.url}open?token={self._web.links.add(user)}"
 
     def start(self) -> Self:
         config = self._web.config
@@ -102,6 +107,20 @@ class WebServer:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+@contextlib.contextmanager
+def serving(server: HiveServer) -> Iterator[WebServer]:
+    """Start a server and the web server over it, and stop both at the end of the context."""
+    web = WebServer(server.parts, server.login)
+    server.start()
+    try:
+        web.start()
+        server.parts.runner.pages_url = f"{web.url.removesuffix('/')}{OPERATIONS}"
+        yield web
+    finally:
+        server.stop(drain=False)
+        web.stop()
 
 
 def _uvicorn(web: Web) -> uvicorn.Server:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 import sharkpy
 from sharkpy.thrift.auth.authenticators import AuthenticationError
 from sharkpy.web.errors import JSON, RefusedError
+from sharkpy.web.links import FOLLOWED
 from sharkpy.web.logins import Reader
 from sharkpy.web.requests import ApiRequest, cookie_name
 from sharkpy.web.shapes import json_bytes
@@ -51,10 +52,35 @@ async def login(request: ApiRequest) -> Response:
     reader = web.reader_of(user)
     answer = _session(request, Reader(user, reader.is_admin, reader.sees_all, found))
     response = Response(json_bytes(answer), media_type=JSON)
-    response.set_cookie(
-        cookie_name(request.http, web), value, path="/", httponly=True, samesite="strict", secure=web.is_secure
-    )
+    _set_cookie(response, request, value)
     return response
+
+
+async def open_link(request: ApiRequest) -> Response:
+    """Log a browser in by a link, set its cookie, and lead it to the page."""
+    web = request.web
+    to_page = Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": "./"})
+    user = web.links.take(request.http.query_params.get("token", ""))
+    if user is not None:
+        value, _ = web.logins.add(user, web.login_version)
+        _set_cookie(to_page, request, value)
+        return to_page
+    # A browser that goes back to its link is logged in.
+    cookie = request.http.cookies.get(cookie_name(request.http, web), "")
+    if cookie and web.logins.find(cookie, web.login_version) is not None:
+        return to_page
+    return Response(FOLLOWED, HTTPStatus.FORBIDDEN, media_type="text/html")
+
+
+def _set_cookie(response: Response, request: ApiRequest, value: str) -> None:
+    response.set_cookie(
+        cookie_name(request.http, request.web),
+        value,
+        path="/",
+        httponly=True,
+        samesite="strict",
+        secure=request.web.is_secure,
+    )
 
 
 def logout(request: ApiRequest) -> Response:

@@ -11,7 +11,8 @@ from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.sources.storage.stores import is_supported
 
 AUTHENTICATIONS = ("none", "nosasl", "password", "ldap", "custom")
-
+LINK = "link"
+"""Authentication of the owner by a link to the console, without a password. The only user is the engine's owner."""
 
 _NEVER_NONE = ("frame_bytes", "poll_seconds")
 
@@ -68,10 +69,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """Configuration of a server; `port` 0 means any free port. Raise ConfigurationError if it is unsafe or wrong."""
+    """Configuration of a server. Raise ConfigurationError if it is unsafe or wrong."""
 
     host: str = "127.0.0.1"
     port: int = 10_000
+    """-1: no port for Thrift, 0: any free port."""
     http_path: str = "cliservice"
     auth: str = "none"
     password_file: Path | None = None
@@ -101,7 +103,7 @@ class ServerConfig:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if self.auth not in AUTHENTICATIONS:
+        if self.auth not in (*AUTHENTICATIONS, LINK):
             raise ConfigurationError(f'"{self.auth}" is not a way to authenticate', hint=", ".join(AUTHENTICATIONS))
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError("TLS needs both a certificate and its key")

@@ -35,7 +35,7 @@ _ANSWER_SECONDS = 2.0
 
 
 class HiveServer:
-    """Server of the tables of `session`, which the caller still owns.
+    """Server of the tables of `session`, which the caller still owns. With port -1, only a web server serves them.
 
     `start` returns when clients can connect. `stop` accepts no new work, gives running operations `drain_seconds`,
     cancels the rest and closes all sessions. Raise ConfigurationError if the server cannot listen.
@@ -67,12 +67,13 @@ class HiveServer:
         try:
             self._memory.start()
             self.heartbeat.start()
-            self._listener.start()
+            if self.config.port >= 0:
+                self._listener.start()
+                self.parts.runner.pages_url = f"{url_of(self.config, self.port)}{OPERATIONS}"
+                log.info("listening on %s:%d", self.config.host, self.port)
         except BaseException:
             self._close()
             raise
-        self.parts.runner.pages_url = f"{url_of(self.config, self.port)}{OPERATIONS}"
-        log.info("listening on %s:%d", self.config.host, self.port)
         return self
 
     def hurry(self) -> None:

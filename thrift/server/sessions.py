@@ -20,7 +20,7 @@ from sharkpy.catalog.path_gate import local_path
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.thrift.admission import AdmissionControl, QuotaHolder
 from sharkpy.thrift.bindings import ttypes
-from sharkpy.thrift.config import Limits, ServerConfig
+from sharkpy.thrift.config import LINK, Limits, ServerConfig
 from sharkpy.thrift.metrics import Metrics
 from sharkpy.thrift.operation import ENDED, Operation, handle_key, is_same_handle, limit_error, new_handle_identifier
 
@@ -278,7 +278,9 @@ class SessionOpener:
 
 
 def _restrictions(engine_session: SharkContext, config: ServerConfig) -> Restrictions:
-    """Restrictions on the sessions of remote clients."""
+    """Restrictions on the sessions of clients. The owner's own sessions have the owner's."""
+    if config.auth == LINK:
+        return engine_session.restrictions
     catalog = engine_session.catalog
     places = [catalog.warehouse_dir, *(str(folder) for folder in config.location_folders)]
     return Restrictions(

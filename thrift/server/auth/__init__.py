@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sharkpy.thrift.auth.authenticators import AuthenticationError, Authenticator, custom_function, let_anyone_in
+from sharkpy.thrift.auth.authenticators import (
+    AuthenticationError,
+    Authenticator,
+    custom_function,
+    let_anyone_in,
+    let_no_one_in,
+)
 from sharkpy.thrift.auth.ldap import ldap_directory
 from sharkpy.thrift.auth.login import Login
 from sharkpy.thrift.auth.password_file import open_password_file, set_password
-from sharkpy.thrift.config import ServerConfig
+from sharkpy.thrift.config import LINK, ServerConfig
 
 __all__ = ["AUTHENTICATORS", "NEEDS_LOGIN", "AuthenticationError", "Login", "login_for", "set_password"]
 
@@ -18,6 +24,7 @@ AUTHENTICATORS: dict[str, Callable[[ServerConfig], Authenticator]] = {
     "password": open_password_file,
     "ldap": ldap_directory,
     "custom": custom_function,
+    LINK: let_no_one_in,
 }
 """Authenticators by the name in `ServerConfig.auth`. Each raises ConfigurationError if its settings cannot work."""
 

@@ -2,7 +2,7 @@
  * Vite plugin that answers the page's API with invented data, for development and tests. It is not shipped.
  *
  * Cookies change what it answers: `login=1` needs a login (password "shark"), `hostile=1` fills all texts with markup,
- * `empty=1` is a new server.
+ * `empty=1` is a new server, `link=1` one that is opened by links.
  */
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -146,6 +146,9 @@ async function answer(
     if (given.password !== "shark") return refuse(response, 401, "wrong user or password");
     loggedIn.add("reader");
     return json(response, sessionOf(request));
+  }
+  if (cookies.includes("link=1")) {
+    return refuse(response, 401, "this server needs a login", "press Enter in the terminal of `sharkpy console`");
   }
   if (cookies.includes("login=1") && !loggedIn.has("reader")) return refuse(response, 401, "log in first");
   if (url.pathname === "/v1/sql")

@@ -156,10 +156,10 @@ export class ApiError extends Error {
 }
 
 let csrfToken: string | null = null;
-let onLoggedOut: () => void = () => {};
+let onLoggedOut: (error: ApiError) => void = () => {};
 
 /** Call `listener` when a request finds that the login has ended. */
-export function whenLoggedOut(listener: () => void): void {
+export function whenLoggedOut(listener: (error: ApiError) => void): void {
   onLoggedOut = listener;
 }
 
@@ -206,7 +206,7 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
   }
   if (response.ok) return response;
   const error = await errorOf(response);
-  if (response.status === 401 && !path.endsWith("/login")) onLoggedOut();
+  if (response.status === 401 && !path.endsWith("/login")) onLoggedOut(error);
   throw error;
 }
 

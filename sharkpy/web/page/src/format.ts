@@ -72,6 +72,11 @@ export function fullTime(time: string): string {
     : then.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 }
 
+/** A text as a sentence: with a capital letter and a full stop. */
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+}
+
 /** Text on one line, with at most `most` characters. */
 export function oneLine(text: string, most = 240): string {
   const line = text.replace(/\s+/g, " ").trim();

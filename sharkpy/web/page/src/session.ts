@@ -5,8 +5,12 @@ import { ApiError, api, type Session, whenLoggedOut } from "./api";
 export const session = signal<Session | null>(null);
 export const sessionState = signal<"asking" | "open" | "login" | "unreachable">("asking");
 
-whenLoggedOut(() => {
+/** How the reader logs in, if not by a password. */
+export const loginHint = signal<string | null>(null);
+
+whenLoggedOut((error) => {
   session.value = null;
+  loginHint.value = error.error.hint;
   sessionState.value = "login";
 });
 

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
+import { sentence } from "../format";
 import { Logo } from "../parts/icons";
-import { Failure, useTitle } from "../parts/parts";
-import { logIn } from "../session";
+import { Empty, Failure, useTitle } from "../parts/parts";
+import { logIn, loginHint } from "../session";
 
 export function LoginPage() {
   useTitle("Log in");
@@ -19,6 +20,13 @@ export function LoginPage() {
       setBusy(false);
     }
   };
+  if (loginHint.value) {
+    return (
+      <Empty icon="link" title="Open the console by its link">
+        <p>{sentence(loginHint.value)}</p>
+      </Empty>
+    );
+  }
   return (
     <main class="login">
       <form class="card" onSubmit={submit}>

@@ -55,6 +55,12 @@ const CASES: readonly Case[] = [
   },
   { name: "missing", hash: "#/queries/missing", ready: (page) => page.getByText("There is no such query").waitFor() },
   { name: "login", hash: "#/", cookie: "login", ready: (page) => page.getByLabel("Password").waitFor() },
+  {
+    name: "login-by-link",
+    hash: "#/",
+    cookie: "link",
+    ready: (page) => page.getByText("Open the console by its link").waitFor(),
+  },
   { name: "worksheet", hash: "#/worksheet", ready: (page) => page.locator(".cm-content").waitFor() },
   {
     name: "rows",

@@ -1,4 +1,7 @@
-"""HiveQL in IPython and Jupyter: `%load_ext sharkpy`, then `%sharkql` for a line and `%%sharkql` for a cell."""
+"""HiveQL in IPython and Jupyter: `%load_ext sharkpy`, then `%sharkql` for a line and `%%sharkql` for a cell.
+
+`%sharkpy console` shows how the last query ran.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Unload the magic, and end the session that it opened, if any."""
     magics = shell.magics_manager.registry.pop("SharkMagics", None)
     for kind in ("line", "cell"):
-        shell.magics_manager.magics[kind].pop("sharkql", None)
+        for name in ("sharkql", "sharkpy"):
+            shell.magics_manager.magics[kind].pop(name, None)
     if magics is not None:
         magics.disconnect()

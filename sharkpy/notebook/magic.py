@@ -1,4 +1,4 @@
-"""IPython magic `%sharkql`, and the display of its progress and rows."""
+"""IPython magics `%sharkql` and `%sharkpy console`, and the display of its progress and rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from IPython.display import DisplayHandle, display
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
@@ -20,6 +20,7 @@ from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.cli.error_text import error_text
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
 from sharkpy.notebook.arguments import Options, bind_expressions, parse_options
+from sharkpy.notebook.shown_profile import ShownProfile, last_profile
 from sharkpy.session.connect import connect
 from sharkpy.session.output_formats import write_html, write_lines, write_table
 from sharkpy.session.shark_context import SharkContext
@@ -140,6 +141,17 @@ class SharkMagics(Magics):
             self._store(options.out, answer)
             return None
         return answer
+
+    @line_magic
+    def sharkpy(self, line: str) -> ShownProfile:
+        """Show how a query of the session `ctx` ran: its plan, stages and decisions.
+
+        %sharkpy console [query id]    (default: the last query that had a plan)
+        """
+        command, _, query_id = line.strip().partition(" ")
+        if command != "console":
+            raise UsageError("write %sharkpy console, or %sharkpy console followed by the id of a query")
+        return last_profile(self._session(), query_id.strip())
 
     def disconnect(self) -> None:
         """End the session that `--connect` opened."""

@@ -193,6 +193,11 @@ class SessionBase:
         return [found] if found is not None and user in (None, found.user) else []
 
     @property
+    def session_name(self) -> str:
+        """Name of this session in records of statements."""
+        return self._state.name
+
+    @property
     def statement_history(self) -> StatementHistory:
         """History of the statements of all sessions."""
         return self._shared.history

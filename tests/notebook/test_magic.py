@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import signal
 import time
@@ -11,12 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 import sharkpy
 from sharkpy.base.errors import SharkError
 from sharkpy.cli import progress_line
+from sharkpy.explain import profile_html
 from sharkpy.notebook.magic import Answer
+from sharkpy.notebook.shown_profile import last_profile
 from tests.waiting import allowed, when
 
 SLOW = "SELECT count(*) FROM t a, t b, t c, t d WHERE hash(a.k, b.k, c.k, d.k) % 7 = 3"
@@ -216,3 +220,32 @@ def test_sharkpy_is_imported_without_ipython() -> None:
     program = "import sys, sharkpy, sharkpy.notebook; sharkpy.load_ipython_extension; print('IPython' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "False"
+
+
+def test_the_console_shows_the_last_query(
+    shell: InteractiveShell, context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    source = Path(sharkpy.__file__).parent / "web" / "page" / "profile.html"
+    monkeypatch.setattr(profile_html, "PAGE", source)
+    with context.new_session() as fresh, pytest.raises(UsageError, match="no query of this session has a profile"):
+        last_profile(fresh)
+    first = "SELECT sum(k * 2) AS n FROM t WHERE '</iframe>' <> 'x'"
+    run(shell, f"%sharkql {first}")
+    with context.new_session() as other:
+        other.sql("SELECT k FROM t").fetchall()
+    shown = shell.run_cell("%sharkpy console").result
+    assert repr(shown).splitlines()[0].endswith(first)
+    frame = shown._repr_html_()
+    assert frame.startswith("<iframe ")
+    assert 'sandbox="allow-scripts allow-downloads"' in frame
+    assert frame.count("</iframe>") == 1, "values do not end the frame"
+    page = html.unescape(frame)
+    assert 'id="profile">{"version": 1' in page
+    run(shell, "%sharkql SELECT sum(k * 3) FROM t")
+    again = shell.run_cell(f"%sharkpy console {shown.record.query_id}").result
+    assert again.record.text == first
+    assert "sum(k * 3)" in repr(shell.run_cell("%sharkpy console").result)
+    assert 'no query "x"' in str(error_of(shell, "%sharkpy console x"))
+    assert "write %sharkpy console" in str(error_of(shell, "%sharkpy help"))
+    monkeypatch.setattr(profile_html, "PAGE", tmp_path / "none.html")
+    assert again._repr_html_().startswith("<pre>the page of profiles is not built: run `make page`")

@@ -96,6 +96,9 @@ def test_planning_of_with(context: sharkpy.SharkContext) -> None:
     text = f"WITH w AS (SELECT k, count(*) AS n FROM ({sources}) x GROUP BY k) SELECT count(*) FROM w a JOIN w b"
     found = record_of(context, f"{text} ON a.k = b.n JOIN files c ON a.k = c.k")
     assert 0 < (found.planning_seconds or 0) < found.running_seconds
+    assert found.rows_written == 0
+    steps = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 4) SELECT * FROM r"
+    assert record_of(context, steps).rows_written == 0
 
 
 def test_the_place_of_an_error(context: sharkpy.SharkContext) -> None:

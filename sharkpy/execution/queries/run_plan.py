@@ -78,7 +78,9 @@ def run_to_sink(
         results = runner.to_sink(sink, only_stage=only_stage)
     if isinstance(runner.run.statement, Statement):
         stages = runner.run.profile.stages
-        runner.run.statement.rows_written = num_rows(results)
+        # Rows of WITH are not in a table that stays.
+        if not runner.run.profile.table:
+            runner.run.statement.rows_written = num_rows(results)
         runner.run.statement.changed_rows = sum(stage.changed_rows for stage in stages)
         runner.run.statement.malformed_rows += sum(stage.malformed_rows for stage in stages)
     return results

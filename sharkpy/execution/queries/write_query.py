@@ -186,7 +186,7 @@ def _sink(session: EngineSession, table: Table) -> BlockSink:
 
 def _kept(session: EngineSession, table: RecursiveTable, plan: LogicalPlan, snapshot: QuerySnapshot) -> Table | None:
     """Store the rows of a step in a table. Return None if there are none."""
-    blocks = write_blocks(session, plan, _sink(session, table), snapshot)
+    blocks = write_blocks(session, plan, _sink(session, table), snapshot, table.name)
     if not any(handle.num_rows for handle, _ in blocks):
         return None
     rows = Table(new_table_id(), "", table.name, table.kind, table.schema, properties=table.properties)

@@ -201,9 +201,11 @@ class SqlResponse(Response):
         return head + self._next()
 
     def _next(self) -> bytes:
-        """Return the next rows, or b"" after the last one."""
-        batches = self._statement.next_rows(self._format.most_rows)
-        return self._format.rows(batches) if batches else b""
+        """Return the next rows, or b"" after the last one. A format may gather rows before it writes them."""
+        body = b""
+        while not body and (batches := self._statement.next_rows(self._format.most_rows)):
+            body = self._format.rows(batches)
+        return body
 
     def _head(self) -> list[tuple[bytes, bytes]]:
         headers = {"Content-Type": self._format.content_type, "X-Sharkpy-Query-Id": self._statement.query_id}

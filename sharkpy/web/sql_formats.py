@@ -1,6 +1,6 @@
-"""Formats of a statement's rows: an Arrow IPC stream, or lines of JSON.
+"""Formats of a statement's rows: an Arrow IPC stream, a Parquet file, or lines of JSON.
 
-Both say at their end that they are complete, so that a reader notices an answer that was cut off.
+Each says at its end that it is complete, so that a reader notices an answer that was cut off.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.values.python_values import python_values
 from sharkpy.values.types import (
     BIGINT,
@@ -39,6 +40,8 @@ from sharkpy.web.errors import ErrorAnswer, error_of
 from sharkpy.web.shapes import json_bytes
 
 if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
     from sharkpy.base.errors import SharkError
     from sharkpy.web.sql_statement import Summary
 
@@ -66,6 +69,7 @@ class SqlFormat(Protocol):
     def failure(self, error: SharkError) -> bytes: ...
 
 
+ROW_GROUP_BYTES = 16 << 20
 TYPE_KEY, END_KEY, ERROR_KEY = b"sharkpy:type", b"sharkpy:end", b"sharkpy:error"
 """Keys of metadata: the Hive type of a field, and of the last batch, which has no rows, its summary or its error."""
 
@@ -121,11 +125,57 @@ class ArrowStream:
             self._writer.write_batch(batch, metadata)
 
     def _taken(self) -> bytes:
-        """Return the bytes that were written since the last call."""
-        written = self._sink.getvalue()
-        self._sink.seek(0)
-        self._sink.truncate()
-        return written
+        return _taken(self._sink)
+
+
+class ParquetFile:
+    """Parquet file with row groups of about 16 MB, compressed by zstd. Without its end, it cannot be read."""
+
+    content_type = "application/vnd.apache.parquet"
+    most_rows = sys.maxsize
+    ends_after_failure = False
+
+    def __init__(self) -> None:
+        self._sink = BytesIO()
+        self._schema = pa.schema([])
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        """Batches of the next row group."""
+
+    def head(self, schema: Schema, query_id: str, session_id: str | None) -> bytes:  # noqa: ARG002
+        for field in schema:
+            if is_interval(field.dtype):
+                hint = "cast the column to string"
+                raise UnsupportedError(f'Parquet has no type for the column "{field.name}": {field.dtype}', hint=hint)
+        # The module takes longer to import than the server should need for its start.
+        import pyarrow.parquet as pq
+
+        self._schema = arrow_schema(schema)
+        self._writer = pq.ParquetWriter(pa.PythonFile(self._sink, "w"), self._schema, compression="zstd")
+        return self._taken()
+
+    def rows(self, batches: Sequence[pa.RecordBatch]) -> bytes:
+        self._waiting += batches
+        if sum(batch.nbytes for batch in self._waiting) >= ROW_GROUP_BYTES:
+            self._write_group()
+        return self._taken()
+
+    def end(self, summary: Summary) -> bytes:  # noqa: ARG002
+        self._write_group()
+        if self._writer is not None:
+            self._writer.close()
+        return self._taken()
+
+    def failure(self, error: SharkError) -> bytes:  # noqa: ARG002
+        return b""
+
+    def _write_group(self) -> None:
+        if self._writer is not None and self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema))
+            self._waiting = []
+
+    def _taken(self) -> bytes:
+        return _taken(self._sink)
 
 
 class JsonLines:
@@ -162,6 +212,7 @@ class JsonLines:
 
 FORMATS: dict[str, Callable[[], SqlFormat]] = {
     "application/vnd.apache.arrow.stream": ArrowStream,
+    "application/vnd.apache.parquet": ParquetFile,
     "application/x-ndjson": JsonLines,
     "application/json": JsonLines,
 }
@@ -171,6 +222,14 @@ _Converter = Callable[[Any], Any]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _LARGEST_INTEGER = 2**53 - 1
 """Largest integer that readers of JSON keep exactly."""
+
+
+def _taken(sink: BytesIO) -> bytes:
+    """Return the bytes that were written since the last call."""
+    written = sink.getvalue()
+    sink.seek(0)
+    sink.truncate()
+    return written
 
 
 def _line(value: object) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import time
@@ -11,16 +12,19 @@ from typing import Any
 import httpx
 import polars
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import DataError
 from sharkpy.thrift.operation import Operation
+from sharkpy.web import sql_formats
 from tests.thrift.clients.served import EVERY, FULL_ROW, LONG_QUERY, NAMES
 from tests.waiting import until
 from tests.web.conftest import Serve, Served
 
 ARROW, LINES, JSON = "application/vnd.apache.arrow.stream", "application/x-ndjson", "application/json"
+PARQUET = "application/vnd.apache.parquet"
 ROWS = 300_000
 LONG_ROWS = "SELECT n, s FROM numbers"
 
@@ -91,6 +95,40 @@ def test_the_end_of_an_arrow_stream(browser: httpx.Client) -> None:
     assert sum(counts) == ROWS
     assert counts[-1] == 0
     assert json.loads(dict(metadata or {})[b"sharkpy:end"])["rows"] == ROWS
+
+
+def test_every_type_in_parquet(browser: httpx.Client, engine: sharkpy.SharkContext) -> None:
+    query = f"SELECT {', '.join(NAMES)} FROM every"
+    answer = ask(browser, query, PARQUET)
+    assert answer.headers["content-type"] == PARQUET
+    assert pq.read_table(io.BytesIO(answer.content)).to_pylist() == engine.sql(query).to_arrow().to_pylist()
+    assert error(ask(browser, "SELECT INTERVAL '1-2' YEAR TO MONTH AS i", PARQUET)) == (400, "0A000")
+
+
+def test_row_groups_of_a_parquet_file(browser: httpx.Client) -> None:
+    file = pq.ParquetFile(io.BytesIO(ask(browser, "SELECT n, concat(s, uuid()) FROM numbers", PARQUET).content))
+    groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
+    assert len(groups) > 1
+    assert max(group.total_byte_size for group in groups) < 60_000_000
+    assert file.metadata.num_rows == ROWS
+    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+    small = pq.read_table(io.BytesIO(ask(browser, "SELECT n FROM numbers", PARQUET, max_rows=70_000).content))
+    assert sorted(small["n"].to_pylist()) == list(range(70_000))
+    assert pq.read_table(io.BytesIO(ask(browser, "SELECT n FROM numbers WHERE n < 0", PARQUET).content)).num_rows == 0
+    assert pq.read_table(io.BytesIO(ask(browser, "SET shark.query.tag = a", PARQUET).content)).num_columns == 0
+
+
+@pytest.mark.usefixtures("failing")
+def test_a_parquet_file_of_a_failed_statement_is_cut_off(
+    browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert error(ask(browser, LONG_ROWS, PARQUET)) == (400, "22000"), "no row was sent"
+    monkeypatch.setattr(sql_formats, "ROW_GROUP_BYTES", 1)
+    with (
+        browser.stream("POST", "/v1/sql", json={"statement": LONG_ROWS}, headers={"Accept": PARQUET}) as answer,
+        pytest.raises(httpx.RemoteProtocolError, match="incomplete"),
+    ):
+        answer.read()
 
 
 def test_every_type_in_json(browser: httpx.Client) -> None:

@@ -3,6 +3,7 @@ import {
   type ChartChoice,
   chooseChart,
   gridOf,
+  groupedBars,
   histogramOf,
   MOST_POINTS,
   pointsOf,
@@ -54,6 +55,16 @@ test.each<[string, [string, string][], unknown[][], Partial<ChartChoice> | null]
       ["a", "x", 1],
       ["b", "y", 2],
     ],
+    { kind: "bar", x: 0, series: 1, y: 2 },
+  ],
+  [
+    "two categories with many values",
+    [
+      ["c", "string"],
+      ["d", "string"],
+      ["n", "int"],
+    ],
+    Array.from({ length: 20 }, (_, row) => [`a${row}`, `b${row % 8}`, 1]),
     { kind: "heat map", x: 0, series: 1, y: 2 },
   ],
   [
@@ -170,3 +181,23 @@ test("a histogram counts all values in round bins", () => {
 
 test("bins have round widths", () =>
   expect([0.9, 1.2, 2.2, 3, 7, 0.013].map(roundWidth)).toEqual([1, 2, 2.5, 5, 10, 0.02]));
+
+test("bars of a second category are next to each other", () => {
+  const grid = {
+    xs: [0, 1],
+    labels: ["a", "b"],
+    series: ["x", "y"],
+    values: [
+      [1, 2],
+      [3, null],
+    ],
+    left: 0,
+  };
+  const { xs, values } = groupedBars(grid);
+  expect(xs).toEqual([-0.2, 0.2, 0.8, 1.2]);
+  expect(values).toEqual([
+    [1, null, 2, null],
+    [null, 3, null, null],
+  ]);
+  expect(xs.map(Math.round).map(Math.abs)).toEqual([0, 0, 1, 1]);
+});

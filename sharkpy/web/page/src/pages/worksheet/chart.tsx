@@ -13,6 +13,7 @@ import {
   type ChartKind,
   chooseChart,
   gridOf,
+  groupedBars,
   histogramOf,
   MOST_POINTS,
   pointsOf,
@@ -78,7 +79,12 @@ function axes(element: HTMLElement, labels: string[] | null): uPlot.Axis[] {
         values: (_, splits) => splits.map((place) => cut(labels[place] ?? "", 12)),
       }
     : { ...usual };
-  return [x, { ...usual, size: 64, values: (_, splits) => splits.map((value) => shortCount(value)) }];
+  return [x, { ...usual, size: 64, values: (_, splits) => splits.map(tick) }];
+}
+
+/** A count on an axis, without zeros at its end: 7 k, not 7.00 k. */
+function tick(value: number): string {
+  return shortCount(value).replace(/\.(\d*?)0+(?!\d)/, (_, digits: string) => (digits ? `.${digits}` : ""));
 }
 
 function cut(text: string, most: number): string {
@@ -100,21 +106,28 @@ function drawLinesOrBars(table: ResultTable, choice: ChartChoice, element: HTMLE
   const grid = gridOf(table, choice, isOrdinal);
   const isTime = !isOrdinal && x !== undefined && kindOf(x) === "time";
   const y = table.columns[choice.y]?.name ?? "";
-  const bars = uPlot.paths.bars?.({ size: [0.72, 90], radius: 0.08 });
+  // Bars on an axis of time stay on top of each other: its places are not one apart.
+  const isGrouped = choice.kind === "bar" && isOrdinal && grid.series.length > 1;
+  const bars = uPlot.paths.bars?.({ size: isGrouped ? [0.9, 60] : [0.72, 90], radius: 0.08 });
+  const drawn = isGrouped ? groupedBars(grid) : grid;
   const series: uPlot.Series[] = grid.series.map((name, place) => {
     const colour = seriesColour(place);
+    // Each bar has a place of its own; the legend shows the values of the whole group.
+    const value = (_: uPlot, __: number, ___: number, at: number | null) =>
+      at === null ? "--" : count(grid.values[place]?.[Math.floor(at / grid.series.length)]);
     const usual = { label: name || `${choice.aggregate} of ${y}`, stroke: colour, width: 1.8, spanGaps: false };
     if (choice.kind !== "bar") return { ...usual, points: { show: grid.xs.length < 60 } };
     return {
       ...usual,
       width: 0,
-      fill: grid.series.length > 1 ? `${colour}b0` : colour,
+      fill: grid.series.length > 1 && !isGrouped ? `${colour}b0` : colour,
       points: { show: false },
+      ...(isGrouped ? { value } : {}),
       ...(bars ? { paths: bars } : {}),
     };
   });
   return {
-    data: [grid.xs, ...grid.values],
+    data: [drawn.xs, ...drawn.values],
     note: left(grid.left),
     options: {
       scales: {
@@ -122,7 +135,12 @@ function drawLinesOrBars(table: ResultTable, choice: ChartChoice, element: HTMLE
         ...(choice.kind === "bar" ? { y: { range: (_, least, most) => zeroBased(least, most) } } : {}),
       },
       series: [
-        { label: x?.name ?? "", ...(grid.labels ? { value: (_: uPlot, at: number) => grid.labels?.[at] ?? "" } : {}) },
+        {
+          label: x?.name ?? "",
+          ...(grid.labels
+            ? { value: (_: uPlot, at: number | null) => (at === null ? "--" : (grid.labels?.[Math.round(at)] ?? "")) }
+            : {}),
+        },
         ...series,
       ],
       axes: axes(element, grid.labels?.slice(0, grid.xs.length) ?? null),

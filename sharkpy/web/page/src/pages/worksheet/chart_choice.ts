@@ -20,6 +20,8 @@ export interface ChartChoice {
 
 const MOST_CATEGORIES = 200;
 const MOST_SERIES = 10;
+/** Bars that can be told apart. With more, two categories are a heat map. */
+const MOST_GROUPED = 60;
 export const MOST_POINTS = 30_000;
 
 /** Columns of a kind, in their order. Names of identifiers come last: they are seldom of interest. */
@@ -48,8 +50,14 @@ export function chooseChart(table: ResultTable): ChartChoice | null {
   const [first, second] = numbers;
   const usual = { series: null, aggregate: "sum" as const, bins: 30 };
   if (first === undefined || table.length < 2) return null;
-  const groups = categories.find((column) => distinct(table, column, MOST_SERIES) <= MOST_SERIES) ?? null;
+  const few = categories.filter((column) => distinct(table, column, MOST_SERIES) <= MOST_SERIES);
+  const groups = (times[0] === undefined ? few.at(-1) : few[0]) ?? null;
   if (times[0] !== undefined) return { ...usual, kind: "line", x: times[0], y: first, series: groups };
+  const across = categories.find((column) => column !== groups);
+  if (across !== undefined && groups !== null) {
+    const bars = distinct(table, across, MOST_GROUPED) * distinct(table, groups, MOST_SERIES);
+    if (bars <= MOST_GROUPED) return { ...usual, kind: "bar", x: across, y: first, series: groups };
+  }
   if (categories[0] !== undefined && categories[1] !== undefined) {
     return { ...usual, kind: "heat map", x: categories[0], y: first, series: categories[1] };
   }
@@ -126,6 +134,21 @@ export function gridOf(table: ResultTable, choice: ChartChoice, isOrdinal: boole
     series: [...cells.keys()],
     values: [...cells.values()].map((ofSeries) => xs.map((x) => ofSeries.get(x)?.value(choice.aggregate) ?? null)),
     left,
+  };
+}
+
+/** Part of the distance between two categories that their bars take. */
+const GROUP_WIDTH = 0.8;
+
+/** Bars of several series next to each other: each series has values at places of its own. */
+export function groupedBars(grid: Grid): { xs: number[]; values: (number | null)[][] } {
+  const width = GROUP_WIDTH / grid.series.length;
+  const places = grid.xs.flatMap((_, at) => grid.series.map((_, series) => ({ at, series })));
+  return {
+    xs: places.map(({ at, series }) => (grid.xs[at] ?? 0) + (series - (grid.series.length - 1) / 2) * width),
+    values: grid.values.map((values, series) =>
+      places.map((place) => (place.series === series ? (values[place.at] ?? null) : null)),
+    ),
   };
 }
 

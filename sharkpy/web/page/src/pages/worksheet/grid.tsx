@@ -5,7 +5,7 @@ import { Dialog } from "../../parts/dialog";
 import { Icon } from "../../parts/icons";
 import { copyText } from "../../parts/toasts";
 import { type CellRange, tabbedText } from "./delimited";
-import { kindOf, type Order, type ResultTable, sortedRows, valueText } from "./result_table";
+import { kindOf, type Order, type ResultTable, valueText } from "./result_table";
 
 const ROW = 28;
 const HEAD = 34;
@@ -59,16 +59,24 @@ interface Cursor {
   column: number;
 }
 
-export function Grid({ table, version }: { table: ResultTable; version: number }) {
+/**
+ * `version` counts changes of the table: without it, new rows would not be drawn, since no other property changes.
+ * `rows`: the rows of the table in `order`, or null if they are shown as they came.
+ */
+export function Grid(props: {
+  table: ResultTable;
+  version: number;
+  rows: Uint32Array | null;
+  order: Order | null;
+  onOrder: (order: Order | null) => void;
+}) {
+  const { table, rows, order, onOrder } = props;
   const frame = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState({ width: 800, height: 400 });
   const [at, setAt] = useState({ top: 0, left: 0 });
-  const [order, setOrder] = useState<Order | null>(null);
   const [cursor, setCursor] = useState<Cursor>({ row: 0, column: 0 });
   const [anchor, setAnchor] = useState<Cursor>({ row: 0, column: 0 });
   const [opened, setOpened] = useState<Cursor | null>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `version` counts changes of the table
-  const rows = useMemo(() => (order ? sortedRows(table, order) : null), [table, version, order]);
   const sampled = Math.min(table.length, SAMPLED);
   const widths = useMemo(() => widthsOf(table, sampled), [table, sampled]);
   const numbers = Math.max(44, String(table.length).length * 8.5 + 24);
@@ -144,8 +152,8 @@ export function Grid({ table, version }: { table: ResultTable; version: number }
     event.preventDefault();
   };
   const sort = (column: number) => {
-    if (order?.column !== column) setOrder({ column, descending: false });
-    else setOrder(order.descending ? null : { column, descending: true });
+    if (order?.column !== column) onOrder({ column, descending: false });
+    else onOrder(order.descending ? null : { column, descending: true });
   };
   const rowNumbers = Array.from(
     { length: Math.max(0, shown.last - shown.first + 1) },

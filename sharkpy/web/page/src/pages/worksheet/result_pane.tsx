@@ -1,5 +1,5 @@
 /** One result: what happened, and its rows as a table or a chart. */
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { count, counted, seconds } from "../../format";
 import { Icon } from "../../parts/icons";
 import { download, Empty, useNow } from "../../parts/parts";
@@ -7,7 +7,9 @@ import { oneLineSql, SqlLine } from "../../parts/sql_text";
 import { copyText } from "../../parts/toasts";
 import { Chart } from "./chart";
 import { csvParts, tabbedText } from "./delimited";
+import { downloadAs, FILE_FORMATS, isQuery } from "./download_rows";
 import { Grid } from "./grid";
+import { type Order, type ResultTable, sortedRows } from "./result_table";
 import type { Result } from "./run_statement";
 
 const MOST_COPIED = 100_000;
@@ -18,6 +20,9 @@ export function ResultPane({ result }: { result: Result }) {
   const state = result.state.value;
   const { table, error } = result.answer;
   const hasRows = table !== null && table.columns.length > 0;
+  const [order, setOrder] = useState<Order | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `version` counts changes of the table
+  const rows = useMemo(() => (order && table ? sortedRows(table, order) : null), [table, version, order]);
   return (
     <>
       <div class="result-bar">
@@ -38,40 +43,7 @@ export function ResultPane({ result }: { result: Result }) {
               Profile
             </a>
           )}
-          {hasRows && table.length > 0 && (
-            <>
-              <button
-                type="button"
-                class="button small"
-                title={`Copy at most ${count(MOST_COPIED)} rows`}
-                onClick={() =>
-                  copyText(
-                    tabbedText(
-                      table,
-                      null,
-                      {
-                        fromRow: 0,
-                        toRow: Math.min(table.length, MOST_COPIED) - 1,
-                        fromColumn: 0,
-                        toColumn: table.columns.length - 1,
-                      },
-                      true,
-                    ),
-                    `${count(Math.min(table.length, MOST_COPIED))} rows`,
-                  )
-                }
-              >
-                <Icon name="copy" size={13} /> Copy
-              </button>
-              <button
-                type="button"
-                class="button small"
-                onClick={() => download("result.csv", csvParts(table, null), "text/csv;charset=utf-8")}
-              >
-                <Icon name="download" size={13} /> CSV
-              </button>
-            </>
-          )}
+          {hasRows && table.length > 0 && <Carry result={result} table={table} rows={rows} />}
         </span>
       </div>
       {error && (
@@ -85,13 +57,52 @@ export function ResultPane({ result }: { result: Result }) {
         </div>
       )}
       {hasRows && view === "chart" && <Chart table={table} version={state === "running" ? 0 : version} />}
-      {hasRows && view === "table" && table.length > 0 && <Grid table={table} version={version} />}
+      {hasRows && view === "table" && table.length > 0 && (
+        <Grid table={table} version={version} rows={rows} order={order} onOrder={setOrder} />
+      )}
       {hasRows && table.length === 0 && state === "finished" && (
         <Empty icon="grid" title="The result has no rows">
           <p>Its columns are {table.columns.map((column) => column.name).join(", ")}.</p>
         </Empty>
       )}
       {!hasRows && !error && <NoRows result={result} />}
+    </>
+  );
+}
+
+/** Ways to take the rows along: copies and CSV have them in the order of the table. */
+function Carry({ result, table, rows }: { result: Result; table: ResultTable; rows: Uint32Array | null }) {
+  const copied = Math.min(table.length, MOST_COPIED);
+  const range = { fromRow: 0, toRow: copied - 1, fromColumn: 0, toColumn: table.columns.length - 1 };
+  return (
+    <>
+      <button
+        type="button"
+        class="button small"
+        title={`Copy at most ${count(MOST_COPIED)} rows`}
+        onClick={() => copyText(tabbedText(table, rows, range, true), counted(copied, "row"))}
+      >
+        <Icon name="copy" size={13} /> Copy
+      </button>
+      <button
+        type="button"
+        class="button small"
+        onClick={() => download("result.csv", csvParts(table, rows), "text/csv;charset=utf-8")}
+      >
+        <Icon name="download" size={13} /> CSV
+      </button>
+      {isQuery(result.statement.text) &&
+        FILE_FORMATS.map((format) => (
+          <button
+            key={format.name}
+            type="button"
+            class="button small"
+            title={`The server runs the statement again and sends its rows as ${format.name}`}
+            onClick={() => downloadAs(result, format)}
+          >
+            <Icon name="download" size={13} /> {format.name}
+          </button>
+        ))}
     </>
   );
 }

@@ -3,6 +3,7 @@ import { type Signal, signal } from "@preact/signals";
 import { ApiError, addressOf, postHeaders, type SqlError, send } from "../../api";
 import type { Statement } from "../../sql/tokens";
 import { Answer, LineSplitter } from "./json_lines";
+import { addRun } from "./run_history";
 
 export type ResultState = "waiting" | "running" | "finished" | "failed" | "cancelled";
 
@@ -11,6 +12,8 @@ export interface Result {
   id: number;
   worksheet: string;
   statement: Statement;
+  parameters: Parameters;
+  mostRows: number;
   answer: Answer;
   state: Signal<ResultState>;
   version: Signal<number>;
@@ -38,11 +41,18 @@ export function parameterValue(typed: string): string | number | boolean | null 
 
 let lastId = 0;
 
-export function newResult(worksheet: string, statement: Statement): Result {
+export function newResult(
+  worksheet: string,
+  statement: Statement,
+  parameters: Parameters = {},
+  mostRows = MOST_ROWS,
+): Result {
   return {
     id: ++lastId,
     worksheet,
     statement,
+    parameters,
+    mostRows,
     answer: new Answer(),
     state: signal<ResultState>("waiting"),
     version: signal(0),
@@ -77,36 +87,38 @@ if (typeof window !== "undefined") {
 /** Most rows that the browser takes, unless the user chooses another number. */
 export const MOST_ROWS = 1_000_000;
 
-async function sendStatement(result: Result, parameters: Parameters, mostRows: number): Promise<Response> {
-  const ask = async () =>
+/** Answer to a statement, in a format of rows. */
+export async function ask(result: Result, format: string, signal?: AbortSignal): Promise<Response> {
+  const { parameters } = result;
+  const sendIt = async () =>
     send("v1/sql", {
       method: "POST",
-      headers: { ...postHeaders(), Accept: "application/x-ndjson" },
+      headers: { ...postHeaders(), Accept: format },
       body: JSON.stringify({
         statement: result.statement.text,
         ...(Object.keys(parameters).length ? { parameters } : {}),
         session_id: await openSession(),
-        max_rows: mostRows,
+        max_rows: result.mostRows,
       }),
-      signal: result.stop.signal,
+      ...(signal ? { signal } : {}),
     });
   try {
-    return await ask();
+    return await sendIt();
   } catch (error) {
     // The session was idle for too long, or the server began anew.
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
     session = null;
-    return ask();
+    return sendIt();
   }
 }
 
 /** Run a statement, and put its rows into the result while they come. */
-export async function runStatement(result: Result, parameters: Parameters, mostRows = MOST_ROWS): Promise<void> {
+export async function runStatement(result: Result): Promise<void> {
   const { answer, state } = result;
   result.begun = Date.now();
   state.value = "running";
   try {
-    const response = await sendStatement(result, parameters, mostRows);
+    const response = await ask(result, "application/x-ndjson", result.stop.signal);
     await readAnswer(response, result);
     if (!answer.isWhole) throw new Error("The connection ended before the last row");
   } catch (error) {
@@ -114,6 +126,14 @@ export async function runStatement(result: Result, parameters: Parameters, mostR
   }
   result.version.value++;
   state.value = result.stop.signal.aborted ? "cancelled" : answer.error ? "failed" : "finished";
+  addRun({
+    text: result.statement.text,
+    at: result.begun,
+    seconds: (Date.now() - result.begun) / 1000,
+    rows: answer.table?.columns.length ? answer.table.length : (answer.summary?.rows_written ?? null),
+    state: state.value,
+    queryId: answer.head?.query_id ?? null,
+  });
 }
 
 function asSqlError(error: unknown): SqlError {

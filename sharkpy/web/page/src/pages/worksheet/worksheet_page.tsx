@@ -17,6 +17,7 @@ import {
 } from "../../worksheets";
 import { Editor, type EditorHandle } from "./editor";
 import { ResultPane } from "./result_pane";
+import { RunHistory } from "./run_history";
 import {
   errorPlace,
   MOST_ROWS,
@@ -27,6 +28,7 @@ import {
   runStatement,
 } from "./run_statement";
 import "../../styles/worksheet.css";
+import "../../styles/run_history.css";
 
 const results = signal<Result[]>([]);
 const chosenResult = signal<number | null>(null);
@@ -52,11 +54,11 @@ async function runAll(
   mostRows: number,
   onError: (result: Result) => void,
 ): Promise<void> {
-  const added = statements.map((statement) => newResult(worksheet, statement));
+  const added = statements.map((statement) => newResult(worksheet, statement, parametersOf(statement), mostRows));
   addResults(added);
   for (const [index, result] of added.entries()) {
     if (result.stop.signal.aborted) result.state.value = "cancelled";
-    else await runStatement(result, parametersOf(result.statement), mostRows);
+    else await runStatement(result);
     if (result.state.value === "finished") continue;
     if (result.answer.error) onError(result);
     if (index > 0 || added.length > 1) chosenResult.value = result.id;
@@ -100,6 +102,7 @@ export function WorksheetPage() {
   const sheet = currentWorksheet();
   const editor = useRef<EditorHandle | null>(null);
   const [mostRows, setMostRows] = useState(MOST_ROWS);
+  const [isHistoryOpen, setHistoryOpen] = useState(false);
   const names = parameterNames(sheet.text);
   const own = results.value.filter((result) => result.worksheet === sheet.id);
   const busy = own.filter(isBusy);
@@ -144,6 +147,9 @@ export function WorksheetPage() {
           <span class="muted keys">
             <kbd>Ctrl Enter</kbd> runs the marked statement
           </span>
+          <button type="button" class="button quiet history" onClick={() => setHistoryOpen(true)}>
+            <Icon name="clock" size={14} /> History
+          </button>
           <select
             class="select rows"
             aria-label="Most rows"
@@ -166,6 +172,7 @@ export function WorksheetPage() {
         />
       </div>
       <Results results={own} />
+      {isHistoryOpen && <RunHistory onClose={() => setHistoryOpen(false)} />}
     </div>
   );
 }

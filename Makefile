@@ -121,7 +121,7 @@ suite: $(TEST_STAMP)
 # Tests that wait for processes run in a run of their own, one more of them at once. The log is not tracked.
 FULL := --dist loadfile --all --timeout 1200 -o faulthandler_timeout=9000 -W error::ResourceWarning --durations 25
 LOG := build/test-all.log
-test-all: check
+test-all: check page
 	@mkdir -p $(dir $(LOG)) && { git log -1 --format="%h %s" || true; date; } > $(LOG)
 	@set -o pipefail; status=0; \
 	$(PY) -m pytest -n $(JOBS) $(FULL) -m "not waits" 2>&1 | tee -a $(LOG) || status=1; \

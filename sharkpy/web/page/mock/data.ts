@@ -79,7 +79,7 @@ export function makeQueries(amount: number, now: number, isHostile = false): Que
       progress:
         state === "running"
           ? {
-              stage: 2,
+              stage: "HashAggregate partial by [carrier#3]",
               stages_done: 1,
               tasks_done: 3 + 4 * index,
               tasks_total: 24,
@@ -87,7 +87,7 @@ export function makeQueries(amount: number, now: number, isHostile = false): Que
               queued_behind: null,
             }
           : state === "queued"
-            ? { stage: null, stages_done: 0, tasks_done: 0, tasks_total: null, rows_read: null, queued_behind: 2 }
+            ? { stage: "queue", stages_done: 0, tasks_done: 0, tasks_total: 0, rows_read: 0, queued_behind: 2 }
             : null,
       error:
         state === "failed" ? { ...errorOf(text), ...(isHostile ? { message: HOSTILE, hint: HOSTILE } : {}) } : null,

@@ -28,13 +28,15 @@ export interface SqlError {
   hint: string | null;
 }
 
+/** `stage`: the operator on top of the running stage. */
 export interface Progress {
-  stage: string | number | null;
-  stages_done: number | null;
-  tasks_done: number | null;
-  tasks_total: number | null;
-  rows_read: number | null;
-  queued_behind: string | number | null;
+  stage: string;
+  stages_done: number;
+  tasks_done: number;
+  tasks_total: number;
+  rows_read: number;
+  /** Queries before it while it waits for its turn. */
+  queued_behind: number | null;
 }
 
 export interface Query {

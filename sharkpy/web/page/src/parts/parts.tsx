@@ -62,8 +62,7 @@ export function progressText(progress: Progress | null, seconds: number | null):
   if (!progress) return "";
   const parts: string[] = [];
   if (progress.queued_behind != null) parts.push(`after ${progress.queued_behind} in the queue`);
-  if (progress.stage != null)
-    parts.push(typeof progress.stage === "number" ? `stage ${progress.stage}` : progress.stage);
+  else if (progress.stage) parts.push(`stage ${progress.stages_done + 1}: ${progress.stage.split(" ")[0]}`);
   if (progress.tasks_total) parts.push(`${count(progress.tasks_done ?? 0)} of ${count(progress.tasks_total)} tasks`);
   if (progress.rows_read) {
     parts.push(`${shortCount(progress.rows_read)} rows`);

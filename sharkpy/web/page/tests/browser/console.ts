@@ -29,20 +29,31 @@ export interface Console {
   close: () => Promise<void>;
 }
 
-export async function startConsole(): Promise<Console> {
+async function startBrowser(): Promise<Browser> {
   mkdirSync(SCREENSHOTS, { recursive: true });
-  const server = await preview({ preview: { port: 0, host: "127.0.0.1" }, logLevel: "silent" });
-  const address = server.resolvedUrls?.local[0] ?? "";
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
-  const browser = await chromium.launch({ executablePath, args: FLAGS.split(" ") });
+  return chromium.launch({ executablePath, args: FLAGS.split(" ") });
+}
+
+export async function startConsole(): Promise<Console> {
+  const server = await preview({ preview: { port: 0, host: "127.0.0.1" }, logLevel: "silent" });
+  const browser = await startBrowser();
   return {
     browser,
-    address,
+    address: server.resolvedUrls?.local[0] ?? "",
     close: async () => {
       await browser.close();
       await server.close();
     },
   };
+}
+
+/** A browser for the server at SHARKPY_SERVER, which has a console. */
+export async function startOnServer(): Promise<Console> {
+  const address = process.env.SHARKPY_SERVER;
+  if (!address) throw new Error("SHARKPY_SERVER is not the address of a server");
+  const browser = await startBrowser();
+  return { browser, address: `${address.replace(/\/$/, "")}/`, close: () => browser.close() };
 }
 
 export interface OpenedPage {
@@ -52,14 +63,21 @@ export interface OpenedPage {
   problems: string[];
 }
 
-/** Open a page. `cookie` chooses what the mock server answers. */
-export async function open(at: Console, look: Look, hash: string, cookie?: string): Promise<OpenedPage> {
+/** Open a page. `cookie` chooses what the mock server answers; `prepare` works before the page is asked for. */
+export async function open(
+  at: Console,
+  look: Look,
+  hash: string,
+  cookie?: string,
+  prepare?: (context: BrowserContext) => Promise<unknown>,
+): Promise<OpenedPage> {
   const context = await at.browser.newContext({
     viewport: { width: look.width, height: look.height },
     colorScheme: look.isDark ? "dark" : "light",
   });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   if (cookie) await context.addCookies([{ name: cookie, value: "1", url: at.address }]);
+  await prepare?.(context);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("pageerror", (error) => problems.push(error.message));

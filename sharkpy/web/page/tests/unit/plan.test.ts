@@ -113,8 +113,8 @@ test("stages begin at the first start", () => {
 });
 
 test.each([
-  ["HashJoin", "HashJoin inner on a#1 = b#2", "inner on a#1 = b#2"],
-  ["SortOperator", "Sort [n#24 DESC]", "[n#24 DESC]"],
+  ["HashJoin", "HashJoin inner on a#1 = b#2", "inner on a = b"],
+  ["SortOperator", "Sort [n#24 DESC]", "[n DESC]"],
   ["Limit", "first 100 rows", "first 100 rows"],
   ["Union", "Union", ""],
 ])("the label of %s is not its kind again", (kind, label, detail) => {

@@ -17,6 +17,7 @@ interface PanelProperties {
 }
 
 export function OperatorPanel({ profile, drawing, box, onChoose, onClose }: PanelProperties) {
+  if (!box && !drawing.isMeasured) return <HeaviestStages profile={profile} drawing={drawing} onChoose={onChoose} />;
   if (!box) return <Heaviest drawing={drawing} onChoose={onChoose} />;
   const { operator } = box;
   const stage = profile.stages.find((one) => one.number === operator.stage);
@@ -26,7 +27,8 @@ export function OperatorPanel({ profile, drawing, box, onChoose, onClose }: Pane
     .map((number) => profile.stages.find((one) => one.number === number))
     .find((one) => one?.bucket_bytes?.length);
   const skew = skewOf(written?.bucket_bytes);
-  const rowsIn = box.children.reduce((sum, child) => sum + (child.operator.rows ?? 0), 0);
+  const read = box.children.map((child) => child.operator.rows);
+  const rowsIn = read.length && !read.includes(null) ? read.reduce((sum: number, rows) => sum + (rows ?? 0), 0) : null;
   return (
     <aside class="plan-panel" aria-label={`Operator ${operator.kind}`}>
       <header>
@@ -37,10 +39,12 @@ export function OperatorPanel({ profile, drawing, box, onChoose, onClose }: Pane
       </header>
       <p class="mono label">{operator.label}</p>
       <dl class="facts">
-        <Fact title="Time" value={`${seconds(operator.seconds)} · ${percent(box.share, 1)}`} />
-        {box.children.length > 0 && <Fact title="Rows in" value={count(rowsIn)} />}
-        <Fact title="Rows out" value={count(operator.rows)} />
-        <Fact title="Bytes" value={bytes(operator.bytes)} />
+        {operator.seconds !== null && (
+          <Fact title="Time" value={`${seconds(operator.seconds)} · ${percent(box.share, 1)}`} />
+        )}
+        {rowsIn !== null && <Fact title="Rows in" value={count(rowsIn)} />}
+        {operator.rows !== null && <Fact title="Rows out" value={count(operator.rows)} />}
+        {operator.bytes !== null && <Fact title="Bytes" value={bytes(operator.bytes)} />}
         {operator.blocks_read != null && <Fact title="Blocks read" value={count(operator.blocks_read)} />}
         {operator.blocks_pruned != null && (
           <Fact
@@ -51,7 +55,7 @@ export function OperatorPanel({ profile, drawing, box, onChoose, onClose }: Pane
             )}`}
           />
         )}
-        {stage && <Fact title="Stage" value={`${stage.number} · ${stage.label}`} />}
+        {stage && <Fact title="Stage" value={`${stage.number} · ${seconds(stage.seconds)}`} />}
         {stage && (
           <Fact title="Tasks" value={`${count(stage.tasks)} · ${stage.placement === "rdd" ? "workers" : "driver"}`} />
         )}
@@ -108,9 +112,43 @@ function Heaviest({ drawing, onChoose }: { drawing: PlanDrawing; onChoose: (box:
           ))}
         </ol>
       ) : (
-        <p class="muted">No operator has a time.</p>
+        <p class="muted">No operator took time.</p>
       )}
       <p class="muted hint">Choose an operator to see its figures.</p>
+    </aside>
+  );
+}
+
+function HeaviestStages(props: { profile: Profile; drawing: PlanDrawing; onChoose: (box: Box) => void }) {
+  const { profile, drawing, onChoose } = props;
+  const total = profile.stages.reduce((sum, stage) => sum + (stage.seconds ?? 0), 0);
+  const heaviest = profile.stages
+    .map((stage) => ({ stage, box: drawing.boxes.find(({ operator }) => operator.stage === stage.number) }))
+    .sort((a, b) => (b.stage.seconds ?? 0) - (a.stage.seconds ?? 0))
+    .slice(0, HEAVIEST);
+  return (
+    <aside class="plan-panel" aria-label="Stages that took most time">
+      <header>
+        <h3>Most time</h3>
+      </header>
+      <ol class="heaviest">
+        {heaviest.map(({ stage, box }) => (
+          <li key={stage.number}>
+            <button type="button" disabled={!box} onClick={() => box && onChoose(box)}>
+              <i class={`heat-${box?.heat ?? 0}`} />
+              <span class="what">
+                <strong>Stage {stage.number}</strong>
+                <span class="mono">{box ? `${box.operator.kind} ${detailOf(box.operator)}` : stage.label}</span>
+              </span>
+              <span class="time">
+                {seconds(stage.seconds)}
+                <small>{percent(stage.seconds ?? 0, total)}</small>
+              </span>
+            </button>
+          </li>
+        ))}
+      </ol>
+      <p class="muted hint">Choose an operator to see its figures. EXPLAIN ANALYZE measures each operator.</p>
     </aside>
   );
 }

@@ -14,7 +14,7 @@ export interface Box {
   y: number;
   /** Share of the time of all operators, from 0 to 1. */
   share: number;
-  /** 0 to 5: the operator's time against the time of the slowest one. */
+  /** 0 to 5: the operator's time against the time of the slowest one; if none was measured, the time of its stage. */
   heat: number;
   parent: Box | null;
   children: Box[];
@@ -31,6 +31,8 @@ export interface Edge {
 }
 
 export interface PlanDrawing {
+  /** Whether operators were measured. Otherwise only stages have times. */
+  isMeasured: boolean;
   boxes: Box[];
   edges: Edge[];
   byId: Map<number, Box>;
@@ -40,10 +42,14 @@ export interface PlanDrawing {
 
 const HEAT_FROM = [0.02, 0.08, 0.2, 0.45, 0.75] as const;
 
-/** The label without its first word, if the operator's kind says the same. */
+/**
+ * The label without its first word, if the operator's kind says the same, and without the numbers that tell columns of
+ * one name apart.
+ */
 export function detailOf({ kind, label }: Pick<Operator, "kind" | "label">): string {
-  const [first = ""] = label.split(" ", 1);
-  return first && kind.startsWith(first) ? label.slice(first.length).trim() : label;
+  const plain = label.replace(/(\S)#\d+/g, "$1");
+  const [first = ""] = plain.split(" ", 1);
+  return first && kind.startsWith(first) ? plain.slice(first.length).trim() : plain;
 }
 
 export function heatOf(time: number, slowest: number): number {
@@ -72,14 +78,18 @@ export function drawPlan(profile: Pick<Profile, "root" | "operators" | "stages">
   const operators = new Map(profile.operators.map((operator) => [operator.id, operator]));
   const stages = new Map(profile.stages.map((stage) => [stage.number, stage]));
   const root = profile.root === null ? undefined : operators.get(profile.root);
-  if (!root) return { boxes: [], edges: [], byId: new Map(), width: 0, height: 0 };
+  if (!root) return { boxes: [], edges: [], byId: new Map(), width: 0, height: 0, isMeasured: false };
   // An exchange that is read twice hangs below its first reader; the other reader gets an edge of its own.
   const further: [number, number][] = [];
   const placed = tree<Branch>()
     .nodeSize([BOX_WIDTH + GAP_X, BOX_HEIGHT + GAP_Y])
     .separation(() => 1)(hierarchy(branchOf(root, operators, further), (branch) => branch.branches));
   const total = profile.operators.reduce((sum, operator) => sum + (operator.seconds ?? 0), 0);
-  const slowest = Math.max(0, ...profile.operators.map((operator) => operator.seconds ?? 0));
+  const isMeasured = total > 0;
+  const ofStage = (operator: Operator) =>
+    stages.size > 1 && operator.stage !== null ? (stages.get(operator.stage)?.seconds ?? 0) : 0;
+  const timeOf = (operator: Operator) => (isMeasured ? (operator.seconds ?? 0) : ofStage(operator));
+  const slowest = Math.max(0, ...profile.operators.map(timeOf));
   const byId = new Map<number, Box>();
   let left = 0;
   placed.each((node) => {
@@ -94,7 +104,7 @@ export function drawPlan(profile: Pick<Profile, "root" | "operators" | "stages">
       x: node.x - left + MARGIN,
       y: node.y + MARGIN,
       share,
-      heat: heatOf(operator.seconds ?? 0, slowest),
+      heat: heatOf(timeOf(operator), slowest),
       parent,
       children: [],
     };
@@ -109,6 +119,7 @@ export function drawPlan(profile: Pick<Profile, "root" | "operators" | "stages">
     if (from && to) edges.push(edgeOf(from, to, stages));
   }
   return {
+    isMeasured,
     boxes,
     edges,
     byId,

@@ -204,7 +204,7 @@ export function PlanView(props: { profile: Profile; chosen: number | null; onCho
           {words.trim() ? `${found.length} of ${drawing.boxes.length}` : `${drawing.boxes.length} operators`}
         </span>
         <span class="legend" aria-hidden="true">
-          Time
+          {drawing.isMeasured ? "Time" : "Time of stages"}
           {[0, 1, 2, 3, 4, 5].map((heat) => (
             <i key={heat} class={`heat-${heat}`} />
           ))}
@@ -339,7 +339,12 @@ const Boxes = memo(function Boxes({ drawing, chosen, found, stage, onChoose }: B
               {cut(detailOf(operator), 30)}
             </text>
             <text class="facts" x={12} y={51}>
-              {`${seconds(operator.seconds)} · ${shortCount(operator.rows)} rows`}
+              {[
+                operator.seconds === null ? [] : seconds(operator.seconds),
+                operator.rows === null ? [] : operator.rows === 1 ? "1 row" : `${shortCount(operator.rows)} rows`,
+              ]
+                .flat()
+                .join(" · ")}
             </text>
             {operator.blocks_pruned != null && operator.blocks_read != null && (
               <text class="facts" x={BOX_WIDTH - 12} y={51} text-anchor="end">

@@ -26,11 +26,20 @@ export type Figured = Pick<
   | "cpu_seconds"
 >;
 
+function memoryText(query: Figured): string {
+  if (query.bytes_spilled != null) return "spilled";
+  return query.peak_bytes == null ? "not measured" : "at its peak";
+}
+
 export function Figures({ query, total }: { query: Figured; total: number | null }) {
   const parts = [
     { name: "planning", value: query.planning_seconds },
     { name: "queued", value: query.queued_seconds },
-    { name: "running", value: query.running_seconds },
+    // The server counts planning as a part of the time at work.
+    {
+      name: "running",
+      value: query.running_seconds && Math.max(0, query.running_seconds - (query.planning_seconds ?? 0)),
+    },
   ];
   const known = parts.reduce((sum, part) => sum + (part.value ?? 0), 0);
   const returned = query.rows_returned;
@@ -60,7 +69,7 @@ export function Figures({ query, total }: { query: Figured; total: number | null
           <small>{query.rows_read == null && returned != null ? "returned" : "read"}</small>
         </strong>
         <span class="stack" aria-hidden="true">
-          {query.rows_read && returned != null && (
+          {query.rows_read != null && query.rows_read > 0 && returned != null && (
             <>
               <i class="running" style={{ flexGrow: Math.min(1, returned / query.rows_read) }} />
               <i style={{ flexGrow: Math.max(0, 1 - returned / query.rows_read) }} />
@@ -87,13 +96,17 @@ export function Figures({ query, total }: { query: Figured; total: number | null
         </ul>
       </div>
       <div class={query.bytes_spilled ? "card figure warned" : "card figure"}>
-        <h2>Spilled</h2>
-        <strong>{query.bytes_spilled === 0 ? "Nothing" : bytes(query.bytes_spilled)}</strong>
+        <h2>Memory</h2>
+        <strong>
+          {bytes(query.bytes_spilled ?? query.peak_bytes)} <small>{memoryText(query)}</small>
+        </strong>
         <span class="stack" />
         <ul>
-          <li>
-            peak memory <b>{bytes(query.peak_bytes)}</b>
-          </li>
+          {query.bytes_spilled != null && (
+            <li>
+              peak memory <b>{bytes(query.peak_bytes)}</b>
+            </li>
+          )}
           <li>
             CPU <b>{seconds(query.cpu_seconds)}</b>
           </li>

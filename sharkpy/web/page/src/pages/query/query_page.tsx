@@ -163,7 +163,11 @@ function Run({ query }: { query: QueryWithProfile }) {
   if (query.profile) return <ProfileTabs profile={query.profile} />;
   return isOver(query.state) ? (
     <Empty icon="chart" title="No profile of this query">
-      <p>Profiles of older queries are not stored. Run it again from the worksheet to get one.</p>
+      <p>
+        {query.error
+          ? "It ended before it had a plan."
+          : "It needed no plan, or its profile is no longer stored. Run it again from the worksheet to get one."}
+      </p>
     </Empty>
   ) : (
     <Empty icon="turning" title="The plan appears when the query ends" />

@@ -35,6 +35,8 @@ Facts: TypeAlias = dict[str, Json]
 VERSION = 1
 _MOST_LABEL = 500
 """Longest label of an operator of a statement in the history; conditions may be long."""
+_MOST_TASKS = 1_000
+"""Tasks of a stage of which the profile has starts and workers."""
 
 
 def runs_text(runs: Sequence[PlanRun]) -> str:
@@ -221,6 +223,26 @@ def _stage(number: int, stage: StageProfile) -> Facts:
         "rows_per_task": stage.rows_per_task,
         "blocks_rebuilt": stage.blocks_rebuilt,
         "requests": stage.requested.requests,
+        "repairs": stage.repairs,
+        **_task_runs(stage),
+    }
+
+
+def _task_runs(stage: StageProfile) -> Facts:
+    """Return when and where the stage's tasks ran, in task order. Starts are in seconds after the stage's start.
+
+    The lists are empty in the driver, and if the stage has too many tasks. Each task names its worker by its place in
+    `workers`.
+    """
+    runs = stage.task_runs if len(stage.task_runs) <= _MOST_TASKS else ()
+    workers = {name: place for place, name in enumerate(dict.fromkeys(run.worker for run in runs))}
+    return {
+        "workers": list(workers),
+        "worker_per_task": [workers[run.worker] for run in runs],
+        "started_per_task": [round(run.started - stage.started, 4) for run in runs],
+        "seconds_per_task": [round(run.seconds, 4) for run in runs],
+        "attempts_per_task": [run.attempt for run in runs] if any(run.attempt for run in runs) else [],
+        "spilled_per_task": [run.bytes_spilled for run in runs] if any(run.bytes_spilled for run in runs) else [],
     }
 
 

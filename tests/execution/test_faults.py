@@ -105,6 +105,9 @@ def test_a_stage_survives_the_death_of_all_workers(spark_engine: Engine) -> None
     assert killed
     assert found == expected * 2
     assert sum(profile.num_tasks for profile in runner.run.profile.stages) == 4
+    runs = [run for profile in runner.run.profile.stages for run in profile.task_runs]
+    assert any(run.attempt for run in runs), "Spark ran the tasks of the killed workers again"
+    assert not {run.worker.rpartition(":")[2] for run in runs if run.attempt} & {str(pid) for pid in killed}
 
 
 @pytest.mark.slow

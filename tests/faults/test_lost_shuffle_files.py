@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,4 @@ def test_shuffle_files_vanish_after_a_repair(
     monkeypatch.setattr(QueryRun, "is_repaired", mend_and_delete)
     assert context.sql(QUERIES[1]).fetchall() == expected[QUERIES[1]]
     assert deleted
+    assert sum(stage["repairs"] for stage in json.loads(context.history(1)[0].profile)["stages"]) == 1

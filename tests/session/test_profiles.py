@@ -79,6 +79,12 @@ def test_the_tree_is_that_of_explain_analyze(context: sharkpy.SharkContext, sett
     for stage in measured["stages"]:
         assert len(stage["rows_per_task"]) == stage["tasks"]
         assert sum(stage["rows_per_task"]) == stage["rows_in"]
+        runs = stage["tasks"] if settings else 0
+        assert len(stage["started_per_task"]) == len(stage["seconds_per_task"]) == runs
+        assert len(stage["worker_per_task"]) == runs
+        assert set(stage["worker_per_task"]) == set(range(len(stage["workers"])))
+        assert all(0 <= start <= stage["seconds"] for start in stage["started_per_task"])
+        assert (stage["attempts_per_task"], stage["spilled_per_task"], stage["repairs"]) == ([], [], 0)
 
 
 def test_figures_of_explain_analyze(context: sharkpy.SharkContext) -> None:

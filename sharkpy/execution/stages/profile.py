@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskRun:
+    """Run of a task in a worker. `started` is in seconds since 1970, by the clock of the worker's host."""
+
+    started: float
+    seconds: float
+    worker: str
+    """Host and process."""
+    attempt: int
+    """Runs of the task that were lost before."""
+    bytes_spilled: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class StageProfile:
     """Stage that ran; `seconds` is wall time, `task_seconds` the sum over its tasks."""
 
@@ -66,6 +79,10 @@ class StageProfile:
     """Whether the planner knew its rows."""
     started: float = 0.0
     """Start, in seconds since 1970."""
+    task_runs: tuple[TaskRun, ...] = ()
+    """Runs of its tasks in workers, in task order; none in the driver."""
+    repairs: int = 0
+    """Number of runs that failed before, after which lost blocks or workers were replaced."""
 
 
 @dataclass(slots=True)
@@ -103,6 +120,7 @@ def stage_profile(
     seconds: float,
     exchange_id: int | None = None,
     bytes_per_bucket: tuple[int, ...] = (),
+    repairs: int = 0,
 ) -> StageProfile:
     """Return the profile of a run of `stage`, from its tasks' reports."""
     reads = [report.read for report in reports if report.read is not None]
@@ -137,6 +155,12 @@ def stage_profile(
         bytes_spilled=sum(spilled) if spilled else None,
         is_constant=stage.rows is not None,
         started=time.time() - seconds,
+        task_runs=tuple(
+            TaskRun(one.ended - one.seconds, one.seconds, one.worker, one.attempt, one.bytes_spilled)
+            for one in reports
+            if one.worker
+        ),
+        repairs=repairs,
     )
 
 

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -73,6 +74,8 @@ class QueryRun:
     _own_database: ConnectionPool | None = None
     _shared_failure: SharkError | None = None
     """Error because of which the query left the shared database."""
+    _repairs: Counter[int] = field(default_factory=Counter)
+    """Failed runs of stages that run again, by the identity of the stage."""
     _forget: Callable[[], None] = field(default=lambda: None)
 
     def __post_init__(self) -> None:
@@ -150,6 +153,11 @@ class QueryRun:
         It may if workers did not start, or if lost or damaged blocks of the query's stages were rebuilt. It may also if
         DuckDB met text that is not UTF-8: the engine's own reader reads that file from now on.
         """
+        is_repaired = self._repaired(error, stage, attempt)
+        self._repairs[id(stage)] += is_repaired
+        return is_repaired
+
+    def _repaired(self, error: BaseException, stage: Stage, attempt: int) -> bool:
         if self.statement.is_cancelled:
             return False
         failure = as_shark_error(error)
@@ -220,7 +228,8 @@ class QueryRun:
         """Record a finished run of the stage that began at `start`."""
         self.observer.ended(stage, reports)
         seconds = time.perf_counter() - start
-        profile = stage_profile(stage, count, reports, seconds, exchange_id, sizes)
+        repairs = self._repairs.pop(id(stage), 0)
+        profile = stage_profile(stage, count, reports, seconds, exchange_id, sizes, repairs)
         self.profile.stages.append(profile)
         if isinstance(self.statement, Statement):
             self.statement.figures.add_stage(profile, self._blocks.add(profile.leaves))

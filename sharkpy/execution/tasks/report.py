@@ -87,6 +87,12 @@ class TaskReport:
     """Bytes that DuckDB wrote to temporary files; None if not measured."""
     requested: RequestCounts = RequestCounts()  # noqa: RUF009  it is frozen
     """Requests of the task to remote storage."""
+    ended: float = 0.0
+    """End by the clock of the task's host, in seconds since 1970."""
+    worker: str = ""
+    """Host and process that ran the task; "" in the driver."""
+    attempt: int = 0
+    """Runs of the task that were lost before, with their workers."""
 
 
 @dataclass(slots=True)

@@ -7,6 +7,8 @@ bytes, big endian) and payload alternate; otherwise there are only payloads.
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
 import struct
 import time
 from collections import defaultdict
@@ -233,4 +235,14 @@ def _report(
         blocks_rebuilt=metrics.blocks_rebuilt,
         rows_exchanged=metrics.rows_exchanged,
         bytes_spilled=metrics.bytes_spilled if metrics.is_profiled else None,
+        ended=time.time(),
+        worker=f"{socket.gethostname()}:{os.getpid()}",
+        attempt=_attempt(),
     )
+
+
+def _attempt() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else context.attemptNumber()

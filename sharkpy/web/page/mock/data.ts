@@ -131,8 +131,35 @@ function operator(id: number, kind: string, label: string, children: number[], m
   };
 }
 
+const WORKERS = ["node-1:4211", "node-1:4212", "node-2:3977", "node-2:3978"];
+
+/** Runs of a stage's tasks, one after another on each worker. One task ran again, and one spilled. */
+function taskRuns(number: number, tasks: number, length: number) {
+  const random = generator(number + 1);
+  const rounds = Math.ceil(tasks / WORKERS.length);
+  const free = WORKERS.map(() => 0.02 * length);
+  const seconds = Array.from({ length: tasks }, () => ((0.5 + 0.45 * random()) * length) / rounds);
+  const places = seconds.map((_, task) => task % WORKERS.length);
+  const starts = seconds.map((time, task) => {
+    const worker = places[task] ?? 0;
+    const start = free[worker] ?? 0;
+    free[worker] = start + time;
+    return start;
+  });
+  return {
+    workers: WORKERS,
+    worker_per_task: places,
+    started_per_task: starts,
+    seconds_per_task: seconds,
+    attempts_per_task: number === 3 ? seconds.map((_, task) => (task === 6 ? 1 : 0)) : [],
+    spilled_per_task: number === 3 ? seconds.map((_, task) => (task === 5 ? 12_500_000 : 0)) : [],
+  };
+}
+
 function stage(number: number, label: string, more: Partial<Stage>): Stage {
   return {
+    ...taskRuns(number, more.placement === "driver" ? 0 : (more.tasks ?? 8), more.seconds ?? 1),
+    repairs: 0,
     number,
     label,
     placement: "rdd",
@@ -160,6 +187,8 @@ export function makeProfile(query: Query, isHostile = false): Profile {
   const even = Array.from({ length: 16 }, () => 300_000 + 60_000 * random());
   const label = (text: string) => (isHostile ? HOSTILE : text);
   const started = Date.parse(query.started);
+  // Runs differ in the time of the join.
+  const slowness = 1 + Number(query.query_id.at(-1) ?? 0) / 4;
   const at = (passed: number) => new Date(started + 1000 * passed).toISOString();
   return {
     version: 1,
@@ -201,7 +230,7 @@ export function makeProfile(query: Query, isHostile = false): Profile {
         stage: 3,
         rows: 4_800_000,
         bytes: 310_000_000,
-        seconds: 1.84,
+        seconds: 1.84 * slowness,
         notes: ["3 buckets spilled 12.5 MB to disk", "build side: planes"],
       }),
       operator(6, "ExchangeRead", label("hash(tailnum) into 16"), [7], {

@@ -96,6 +96,18 @@ export interface Stage {
   rows_per_task: number[] | null;
   blocks_rebuilt: number | null;
   requests: number | null;
+  /** Failed runs, after which lost blocks or workers were replaced. */
+  repairs: number;
+  /** Workers that ran its tasks. The lists below are in task order, or empty if they are not known. */
+  workers: string[];
+  /** Places in `workers`. */
+  worker_per_task: number[];
+  /** Seconds after the start of the stage. */
+  started_per_task: number[];
+  seconds_per_task: number[];
+  /** Runs that were lost before; empty if no task ran again. */
+  attempts_per_task: number[];
+  spilled_per_task: (number | null)[];
 }
 
 export interface Decision {

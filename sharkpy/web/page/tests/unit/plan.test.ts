@@ -14,7 +14,8 @@ import {
   skewOf,
 } from "../../src/pages/query/plan_layout";
 import { neighbour } from "../../src/pages/query/plan_view";
-import { stageSpans } from "../../src/pages/query/stages_view";
+import { stageSpans } from "../../src/pages/query/stage_spans";
+import { workerRows } from "../../src/pages/query/timeline";
 
 const [query] = makeQueries(1, Date.parse("2026-01-01T00:00:00Z"));
 if (!query) throw new Error("no query");
@@ -119,4 +120,23 @@ test.each([
   ["Union", "Union", ""],
 ])("the label of %s is not its kind again", (kind, label, detail) => {
   expect(detailOf({ kind, label })).toBe(detail);
+});
+
+test("tasks are in the rows of their workers, without overlaps in a lane", () => {
+  const { rows, total } = workerRows(profile.stages);
+  const tasks = profile.stages.reduce((sum, stage) => sum + stage.worker_per_task.length, 0);
+  const drivers = profile.stages.filter((stage) => stage.placement === "driver").length;
+  expect(rows.reduce((sum, row) => sum + row.blocks.length, 0)).toBe(tasks + drivers);
+  for (const row of rows) {
+    for (let lane = 0; lane < row.lanes; lane++) {
+      const blocks = row.blocks.filter((block) => block.lane === lane);
+      for (const [place, block] of blocks.entries()) {
+        const before = blocks[place - 1];
+        if (before) expect(block.from).toBeGreaterThanOrEqual(before.from + before.seconds - 0.001);
+        expect(block.from + block.seconds).toBeLessThanOrEqual(total + 1e-9);
+      }
+    }
+  }
+  expect(rows.flatMap((row) => row.blocks).filter((block) => block.attempt > 0)).toHaveLength(1);
+  expect(workerRows([]).rows).toEqual([]);
 });

@@ -7,30 +7,8 @@ import { Empty } from "../../parts/parts";
 import { Bars } from "./bars";
 import { Fact } from "./operator_panel";
 import { skewOf } from "./plan_layout";
-
-export interface Span {
-  stage: Stage;
-  /** Seconds after the first stage began, or null if the start is not known. */
-  from: number | null;
-  seconds: number;
-}
-
-/** Places of stages in time, in the order of their start. */
-export function stageSpans(stages: readonly Stage[]): { spans: Span[]; total: number } {
-  const starts = stages.map((stage) => {
-    if (stage.started === null) return null;
-    const start = typeof stage.started === "number" ? stage.started : Date.parse(stage.started) / 1000;
-    return Number.isFinite(start) ? start : null;
-  });
-  const known = starts.filter((start) => start !== null);
-  const first = known.length ? Math.min(...known) : 0;
-  const spans = stages.map((stage, index) => {
-    const start = starts[index] ?? null;
-    return { stage, from: start === null ? null : start - first, seconds: stage.seconds ?? 0 };
-  });
-  spans.sort((a, b) => (a.from ?? 0) - (b.from ?? 0) || a.stage.number - b.stage.number);
-  return { spans, total: Math.max(1e-6, ...spans.map((span) => (span.from ?? 0) + span.seconds)) };
-}
+import { type Span, stageSpans } from "./stage_spans";
+import { Timeline } from "./timeline";
 
 export function StagesView({ stages }: { stages: Stage[] }) {
   const [open, setOpen] = useState<number | null>(null);
@@ -43,25 +21,28 @@ export function StagesView({ stages }: { stages: Stage[] }) {
   }
   const { spans, total } = stageSpans(stages);
   return (
-    <div class="card stages">
-      <div class="stage-axis" aria-hidden="true">
-        <span>0 s</span>
-        <span>{seconds(total / 2)}</span>
-        <span>{seconds(total)}</span>
+    <>
+      <div class="card stages">
+        <div class="stage-axis" aria-hidden="true">
+          <span>0 s</span>
+          <span>{seconds(total / 2)}</span>
+          <span>{seconds(total)}</span>
+        </div>
+        <ul>
+          {spans.map((span) => (
+            <li key={span.stage.number}>
+              <StageRow
+                span={span}
+                total={total}
+                isOpen={open === span.stage.number}
+                onToggle={() => setOpen(open === span.stage.number ? null : span.stage.number)}
+              />
+            </li>
+          ))}
+        </ul>
       </div>
-      <ul>
-        {spans.map((span) => (
-          <li key={span.stage.number}>
-            <StageRow
-              span={span}
-              total={total}
-              isOpen={open === span.stage.number}
-              onToggle={() => setOpen(open === span.stage.number ? null : span.stage.number)}
-            />
-          </li>
-        ))}
-      </ul>
-    </div>
+      <Timeline stages={stages} onChoose={setOpen} />
+    </>
   );
 }
 
@@ -103,6 +84,7 @@ function StageRow(props: { span: Span; total: number; isOpen: boolean; onToggle:
             <Fact title="Bytes out" value={bytes(stage.bytes_out)} />
             {stage.exchange && <Fact title="Exchange" value={stage.exchange} />}
             {stage.blocks_rebuilt ? <Fact title="Blocks rebuilt" value={count(stage.blocks_rebuilt)} /> : null}
+            {stage.repairs ? <Fact title="Failed runs before" value={count(stage.repairs)} /> : null}
             {stage.requests ? <Fact title="Requests to stores" value={count(stage.requests)} /> : null}
             {skew !== null && <Fact title="Skew of rows" value={`${skew.toFixed(1)}×`} />}
           </dl>

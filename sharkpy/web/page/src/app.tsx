@@ -13,11 +13,17 @@ import { decoded, path } from "./router";
 import { askSession, sessionState } from "./session";
 
 const QueryPage = lazy<{ id: string }>(async () => (await import("./pages/query/query_page")).QueryPage);
+const ComparePage = lazy<{ id: string; other: string | null }>(
+  async () => (await import("./pages/query/compare_page")).ComparePage,
+);
 const WorksheetPage = lazy<object>(async () => (await import("./pages/worksheet/worksheet_page")).WorksheetPage);
 
 function CurrentPage() {
-  const [, name, id] = path.value.split("/");
+  const [, name, id, action, other] = path.value.split("/");
   if (!name) return <OverviewPage />;
+  if (name === "queries" && id && action === "compare") {
+    return <ComparePage key={path.value} id={decoded(id)} other={other ? decoded(other) : null} />;
+  }
   if (name === "queries" && id) return <QueryPage key={id} id={decoded(id)} />;
   if (name === "queries") return <QueriesPage />;
   if (name === "worksheet") return <WorksheetPage />;

@@ -30,6 +30,7 @@ const PATHS = {
   right: "M6 3l5 5-5 5",
   chart: "M2.5 13.5h11M4 11V7.5M7 11V4M10 11V6M13 11V2.5",
   grid: "M2.5 3h11v10h-11zM2.5 6.3h11M2.5 9.7h11M6.5 3v10",
+  compare: "M8 2v12M5.5 5H2.5v6h3M10.5 5h3v6h-3",
   more: "M3.5 8h.1M8 8h.1M12.5 8h.1",
   disk: "M2.5 4.5C2.5 3 13.5 3 13.5 4.5v7c0 1.5-11 1.5-11 0zM2.5 4.5C2.5 6 13.5 6 13.5 4.5",
 } as const;

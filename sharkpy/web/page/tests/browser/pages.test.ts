@@ -45,9 +45,20 @@ const CASES: readonly Case[] = [
     ready: async (page) => {
       await page.locator(".stage-row").first().click();
       await page.getByText("Bytes of each bucket").first().waitFor();
+      await page.getByText("Tasks by worker").waitFor();
     },
   },
   { name: "decisions", hash: `${QUERY}?tab=decisions`, ready: (page) => page.getByText("Run time").first().waitFor() },
+  {
+    name: "runs",
+    hash: `${QUERY}/compare`,
+    ready: (page) => page.getByText("Compare with a run of the same text").waitFor(),
+  },
+  {
+    name: "compare",
+    hash: `${QUERY}/compare/2026-099991`,
+    ready: (page) => page.locator("tr.worse").first().waitFor(),
+  },
   {
     name: "large-plan",
     hash: "#/queries/large",
@@ -126,6 +137,8 @@ test.each([
   `${QUERY}?operator=8`,
   `${QUERY}?tab=stages`,
   `${QUERY}?tab=decisions`,
+  `${QUERY}/compare`,
+  `${QUERY}/compare/2026-099991`,
 ])("markup in the data of %s stays text", async (hash) => {
   const { page, context, problems } = await open(at, LOOKS[0] as (typeof LOOKS)[0], hash, "hostile");
   await page.getByText("onerror").first().waitFor();

@@ -116,6 +116,11 @@ function Head({ query, now }: { query: QueryWithProfile; now: number }) {
         <button type="button" class="button" onClick={() => copyText(location.href, "Link")}>
           <Icon name="link" size={14} /> Copy link
         </button>
+        {isOver(query.state) && (
+          <a class="button" href={`#/queries/${encodeURIComponent(query.query_id)}/compare`}>
+            <Icon name="compare" size={14} /> Compare
+          </a>
+        )}
         <Downloads query={query} />
         <button
           type="button"

@@ -10,6 +10,7 @@ import type { Connect, Plugin } from "vite";
 import { isOver, type Query, type QueryState } from "../src/api.ts";
 import { HOSTILE, makeLargeProfile, makeProfile, makeQueries, makeShapes } from "./data.ts";
 import { answerStatement } from "./statements.ts";
+import { answerTables, sendTables } from "./tables.ts";
 
 const PROFILE_PAGE = new URL("../../static/profile.html", import.meta.url);
 
@@ -163,6 +164,11 @@ async function answer(
   if (name === "shapes")
     return json(response, { shapes: makeShapes(queriesOf(request).filter((query) => isOver(query.state))) });
   if (name === "events") return events(request, response);
+  const ofTables = answerTables(url, {
+    isHostile: cookies.includes("hostile=1"),
+    isEmpty: cookies.includes("empty=1"),
+  });
+  if (ofTables !== undefined) return sendTables(response, ofTables);
   if (name === "queries" && action === "cancel") return cancel(request, response, decodeURIComponent(id));
   if (name === "queries" && action === "profile.html")
     return sendProfileFile(request, response, decodeURIComponent(id));

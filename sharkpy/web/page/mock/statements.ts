@@ -24,6 +24,23 @@ function answerTo(text: string, isHostile: boolean): Answer {
       row: (index) => [HOSTILE, index],
     };
   }
+  if (/AS bucket/.test(text)) {
+    return {
+      columns: ["bucket", "n", "lo", "hi"].map((name) => ({ name, type: "double" })),
+      amount: 24,
+      row: (index) => [index, Math.floor(9000 * Math.exp(-(((index - 7) / 5) ** 2))), 0.5, 9840],
+    };
+  }
+  if (/ORDER BY n DESC/.test(text)) {
+    return {
+      columns: [
+        { name: "v", type: "string" },
+        { name: "n", type: "bigint" },
+      ],
+      amount: 10,
+      row: (index) => [index === 3 ? null : `${(index + 1) * 19}.90`, 9000 - index * 740],
+    };
+  }
   if (/GROUP BY carrier/i.test(text)) {
     return {
       columns: [

@@ -203,7 +203,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
   }
 }
 
-/** Send a request, and raise ApiError unless the answer is a success. */
+/** Send a request, and raise ApiError unless the answer is a success, or tells that nothing has changed. */
 export async function send(path: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
   try {
@@ -218,7 +218,7 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
       hint: "Check that it runs, then try again.",
     });
   }
-  if (response.ok) return response;
+  if (response.ok || response.status === 304) return response;
   const error = await errorOf(response);
   if (response.status === 401 && !path.endsWith("/login")) onLoggedOut(error);
   throw error;

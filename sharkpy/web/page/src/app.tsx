@@ -16,6 +16,7 @@ const QueryPage = lazy<{ id: string }>(async () => (await import("./pages/query/
 const ComparePage = lazy<{ id: string; other: string | null }>(
   async () => (await import("./pages/query/compare_page")).ComparePage,
 );
+const TablesPage = lazy<object>(async () => (await import("./pages/tables/tables_page")).TablesPage);
 const WorksheetPage = lazy<object>(async () => (await import("./pages/worksheet/worksheet_page")).WorksheetPage);
 
 function CurrentPage() {
@@ -26,6 +27,7 @@ function CurrentPage() {
   }
   if (name === "queries" && id) return <QueryPage key={id} id={decoded(id)} />;
   if (name === "queries") return <QueriesPage />;
+  if (name === "tables") return <TablesPage />;
   if (name === "worksheet") return <WorksheetPage />;
   return (
     <Empty icon="search" title="There is no such page">

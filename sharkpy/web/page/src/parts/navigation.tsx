@@ -11,6 +11,7 @@ export const PAGES: readonly { path: string; title: string; icon: IconName }[] =
   { path: "/", title: "Overview", icon: "home" },
   { path: "/queries", title: "Queries", icon: "queries" },
   { path: "/worksheet", title: "Worksheet", icon: "worksheet" },
+  { path: "/tables", title: "Tables", icon: "grid" },
 ];
 
 const THEME_ICONS = { system: "system", light: "sun", dark: "moon" } as const;

@@ -154,3 +154,71 @@ test("a running statement can be stopped", async () => {
   await page.getByText(/Stopped after [\d,]+ rows/).waitFor();
   await context.close();
 });
+
+test("tables are found by a filter, opened, and queried in the worksheet", async () => {
+  const { page, context, problems } = await open(at, look, "#/tables");
+  await page.getByRole("button", { name: /^many/ }).click();
+  await page.getByText("table_0000").waitFor();
+  expect(await page.locator(".table-list li").count()).toBeLessThan(80);
+  await page.getByLabel("Filter tables").fill("table_4999");
+  await page.getByRole("link", { name: "table_4999" }).click();
+  await page.waitForURL(/tables\/many\/table_4999/);
+  await page.getByLabel("Filter tables").fill("odd");
+  await page.getByRole("link", { name: "odd name `%" }).click();
+  await page.getByRole("tab", { name: "Lineage" }).click();
+  await page.waitForURL(/tab=lineage/);
+  await page.locator(".lineage-node").filter({ hasText: "customers" }).click();
+  await page.waitForURL(/shop\/customers\?tab=lineage/);
+  await page.goBack();
+  await page.getByRole("button", { name: "Query in worksheet" }).click();
+  await page.getByText("FROM shop.`odd name ``%`").waitFor();
+  expect(problems).toEqual([]);
+  await context.close();
+});
+
+test("columns are filtered, and more are shown", async () => {
+  const { page, context } = await open(at, look, "#/tables/shop/wide");
+  await page.getByText("column_59").waitFor();
+  expect(await page.locator(".columns-table tbody tr").count()).toBe(60);
+  await page.getByRole("button", { name: "Show more of 1,000" }).click();
+  await page.getByText("column_179").waitFor();
+  await page.getByLabel("Filter columns").fill("column_999");
+  await page.getByText("column_999").waitFor();
+  await page.locator(".columns-table .number").getByText("12.4 M").waitFor({ state: "detached" });
+  expect(await page.locator(".columns-table tbody tr").count()).toBe(1);
+  await context.close();
+});
+
+test("older versions of a table are added to its history", async () => {
+  const { page, context } = await open(at, look, "#/tables/shop/orders?tab=history");
+  await page.locator(".history-table tbody tr").nth(49).waitFor();
+  await page.getByRole("button", { name: "Show older versions" }).click();
+  await page.locator(".history-table tbody tr").nth(99).waitFor();
+  await context.close();
+});
+
+test("completion offers columns behind an alias, and takes them with Tab", async () => {
+  const { page, context, problems } = await open(at, look, "#/worksheet");
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText("SELECT  FROM shop.orders o");
+  await page.keyboard.press("Home");
+  for (let step = 0; step < 7; step++) await page.keyboard.press("ArrowRight");
+  await page.keyboard.type("o.am");
+  await page.getByRole("option", { name: /amount/ }).waitFor();
+  await page.waitForTimeout(200);
+  await page.keyboard.press("Tab");
+  await page.getByText("SELECT o.amount FROM shop.orders o").waitFor();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(" JOIN shop.`od");
+  await page.getByRole("option", { name: /odd name/ }).waitFor();
+  // The editor takes no key in the first moment, so that fast typing chooses nothing.
+  await page.waitForTimeout(200);
+  await page.keyboard.press("Tab");
+  await page.getByText("JOIN shop.`odd name ``%`").waitFor();
+  await page.keyboard.type(" WHERE note = 'shop.");
+  await page.waitForTimeout(300);
+  expect(await page.locator(".cm-tooltip-autocomplete li").count()).toBe(0);
+  expect(problems).toEqual([]);
+  await context.close();
+});

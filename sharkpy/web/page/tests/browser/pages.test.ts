@@ -22,6 +22,7 @@ interface Case {
   ready: (page: Page) => Promise<unknown>;
 }
 
+const TABLE = "#/tables/shop/orders";
 const QUERY = "#/queries/2026-099990";
 const CASES: readonly Case[] = [
   { name: "overview", hash: "#/", ready: (page) => page.getByText("Running now").waitFor() },
@@ -72,7 +73,53 @@ const CASES: readonly Case[] = [
     cookie: "link",
     ready: (page) => page.getByText("Open the console by its link").waitFor(),
   },
+  {
+    name: "tables",
+    hash: "#/tables",
+    ready: (page) => page.getByText("Choose a table").waitFor({ state: "attached" }),
+  },
+  { name: "no-tables", hash: "#/tables", cookie: "empty", ready: (page) => page.locator(".tables-page").waitFor() },
+  {
+    name: "table",
+    hash: TABLE,
+    ready: async (page) => {
+      await page.getByRole("button", { name: "Values of amount" }).click();
+      await page.getByText("Most frequent values").waitFor();
+    },
+  },
+  { name: "wide-table", hash: "#/tables/shop/wide", ready: (page) => page.getByText("column_59").waitFor() },
+  { name: "sample", hash: `${TABLE}?tab=sample`, ready: (page) => page.locator(".grid-cell").first().waitFor() },
+  { name: "memory", hash: `${TABLE}?tab=memory`, ready: (page) => page.getByText("dictionary 75 %").waitFor() },
+  {
+    name: "not-in-memory",
+    hash: "#/tables/shop/customers?tab=memory",
+    ready: (page) => page.getByText("Read from its files").waitFor(),
+  },
+  { name: "files", hash: `${TABLE}?tab=files`, ready: (page) => page.getByText("1 to 100 of 1,240").waitFor() },
+  {
+    name: "history",
+    hash: `${TABLE}?tab=history`,
+    ready: (page) => page.getByText("of another user").first().waitFor(),
+  },
+  { name: "ddl", hash: `${TABLE}?tab=ddl`, ready: (page) => page.getByText("PARTITIONED").first().waitFor() },
+  { name: "lineage", hash: `${TABLE}?tab=lineage`, ready: (page) => page.locator(".lineage-node").nth(7).waitFor() },
+  {
+    name: "missing-table",
+    hash: "#/tables/shop/none",
+    ready: (page) => page.getByText("There is no such table").waitFor(),
+  },
   { name: "worksheet", hash: "#/worksheet", ready: (page) => page.locator(".cm-content").waitFor() },
+  {
+    name: "completion",
+    hash: "#/worksheet",
+    ready: async (page) => {
+      await type(page, "SELECT sub FROM shop.orders o WHERE o.amount > 1");
+      await page.keyboard.press("Home");
+      for (let step = 0; step < 10; step++) await page.keyboard.press("ArrowRight");
+      await page.keyboard.press("Control+Space");
+      await page.getByText("part of a text").waitFor();
+    },
+  },
   {
     name: "rows",
     hash: "#/worksheet",
@@ -144,6 +191,43 @@ test.each([
   await page.getByText("onerror").first().waitFor();
   await page.keyboard.press("Control+k");
   await page.waitForTimeout(400);
+  expect(await page.evaluate("window.hacked")).toBeUndefined();
+  expect(await page.locator("img").count()).toBe(0);
+  expect(problems).toEqual([]);
+  await context.close();
+});
+
+const HOSTILE_NAME = encodeURIComponent(
+  `<img src=x onerror="window.hacked=1">"'><script>window.hacked=1</script>orders`,
+);
+
+test.each(["", "?tab=sample", "?tab=memory", "?tab=files", "?tab=history", "?tab=ddl", "?tab=lineage"])(
+  "markup in the names and texts of a table stays text: %s",
+  async (tab) => {
+    const hash = `#/tables/shop/${HOSTILE_NAME}${tab}`;
+    const { page, context, problems } = await open(at, LOOKS[0] as (typeof LOOKS)[0], hash, "hostile");
+    await page.locator(".tables-main").getByText("onerror").first().waitFor();
+    if (!tab) {
+      await page.getByRole("button", { name: "Values of" }).nth(2).click();
+      await page.getByText("Most frequent values").waitFor();
+    }
+    await page.waitForTimeout(300);
+    expect(await page.evaluate("window.hacked")).toBeUndefined();
+    expect(await page.locator("img").count()).toBe(0);
+    expect(problems).toEqual([]);
+    await context.close();
+  },
+);
+
+test("markup in completion stays text", async () => {
+  const { page, context, problems } = await open(at, LOOKS[0] as (typeof LOOKS)[0], "#/worksheet", "hostile");
+  await type(page, "SELECT * FROM shop.");
+  await page.keyboard.press("Control+Space");
+  await page.locator(".cm-tooltip-autocomplete li").first().waitFor();
+  await page.getByText("onerror").first().waitFor();
+  await page.waitForTimeout(200);
+  await page.keyboard.press("Tab");
+  await page.waitForTimeout(300);
   expect(await page.evaluate("window.hacked")).toBeUndefined();
   expect(await page.locator("img").count()).toBe(0);
   expect(problems).toEqual([]);

@@ -10,7 +10,6 @@ import {
   closeBrackets,
   closeBracketsKeymap,
   closeCompletion,
-  completeAnyWord,
   moveCompletionSelection,
   startCompletion,
 } from "@codemirror/autocomplete";
@@ -36,6 +35,7 @@ import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
 import { KEYWORDS, TYPES } from "../../sql/keywords";
 import { statementAt } from "../../sql/tokens";
+import { liveCompletion } from "./live_completion";
 
 const HIVEQL = SQLDialect.define({
   keywords: KEYWORDS,
@@ -89,6 +89,14 @@ const THEME = EditorView.theme({
     background: "var(--surface)",
   },
   ".cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { minWidth: "260px", maxHeight: "16em", padding: "4px" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "2px 8px", borderRadius: "4px" },
+  ".cm-completionIcon": { width: "1.4em", color: "var(--text-3)", opacity: "1" },
+  ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "700", color: "var(--accent)" },
+  ".cm-completionDetail": { marginLeft: "1.2em", color: "var(--text-2)", fontStyle: "normal", fontSize: "12px" },
+  ".cm-tooltip.cm-completionInfo": { padding: "8px 12px", maxWidth: "360px", fontSize: "12px" },
+  ".cm-completionInfo code": { fontFamily: "var(--mono)", overflowWrap: "anywhere" },
+  ".cm-completionInfo p": { margin: "4px 0 0", color: "var(--text-2)", fontFamily: "var(--sans)" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent-soft)", color: "var(--text)" },
   ".cm-diagnostic": { padding: "6px 10px", fontFamily: "var(--sans)" },
   ".cm-diagnostic-error": { borderLeft: "3px solid var(--bad)" },
@@ -145,7 +153,7 @@ function extensions(actions: { current: EditorActions }): Extension {
     indentOnInput(),
     bracketMatching(),
     closeBrackets(),
-    autocompletion({ override: [completeAnyWord], defaultKeymap: false }),
+    autocompletion({ override: [liveCompletion], defaultKeymap: false }),
     highlightActiveLine(),
     highlightSelectionMatches(),
     search({ top: true }),

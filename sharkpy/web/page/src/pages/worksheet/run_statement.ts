@@ -1,6 +1,7 @@
 /** Statements of a worksheet: they run in one session of the server, one after another. */
 import { type Signal, signal } from "@preact/signals";
 import { ApiError, addressOf, postHeaders, type SqlError, send } from "../../api";
+import { catalogChanged } from "../../catalog";
 import type { Statement } from "../../sql/tokens";
 import { Answer, LineSplitter } from "./json_lines";
 import { addRun } from "./run_history";
@@ -125,6 +126,7 @@ export async function runStatement(result: Result): Promise<void> {
     if (!result.stop.signal.aborted) answer.error = asSqlError(error);
   }
   result.version.value++;
+  if (!/^\s*(select|show|describe|explain)\b/i.test(result.statement.text)) catalogChanged();
   state.value = result.stop.signal.aborted ? "cancelled" : answer.error ? "failed" : "finished";
   addRun({
     text: result.statement.text,

@@ -132,7 +132,7 @@ class Executor:
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Workers of RDD stages. Spark starts with the first of them. `lost`: JVMs that ended by themselves."""
+    """Workers of RDD stages. Spark starts with the first one. `lost`: Spark's JVMs that have ended by themselves."""
 
     master: str
     parallelism: int

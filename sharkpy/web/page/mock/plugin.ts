@@ -8,9 +8,12 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Connect, Plugin } from "vite";
 import { isOver, type Query, type QueryState } from "../src/api.ts";
+import type { Streams } from "../src/pages/streams/api.ts";
 import { HOSTILE, makeLargeProfile, makeProfile, makeQueries, makeShapes } from "./data.ts";
+import { makeEngine, makeLog } from "./engine.ts";
 import { answerStatement } from "./statements.ts";
 import { answerTables, sendTables } from "./tables.ts";
+import { control, makeStream, makeStreams } from "./streams.ts";
 
 const PROFILE_PAGE = new URL("../../static/profile.html", import.meta.url);
 
@@ -128,6 +131,22 @@ function cancel(request: IncomingMessage, response: ServerResponse, id: string) 
   json(response, null, 204);
 }
 
+const streams = new Map<string, Streams>();
+
+function streamsOf(cookies: string): Streams {
+  if (cookies.includes("empty=1")) return { nodes: [], edges: [] };
+  const name = cookies.includes("hostile=1") ? "hostile" : "usual";
+  const found = streams.get(name) ?? makeStreams(name === "hostile");
+  streams.set(name, found);
+  return found;
+}
+
+function sendStream(response: ServerResponse, cookies: string, name: string) {
+  const found = makeStream(streamsOf(cookies), name, Date.now());
+  if (!found) return refuse(response, 404, `there is no stream "${name}"`);
+  json(response, found);
+}
+
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
@@ -152,8 +171,11 @@ async function answer(
     return refuse(response, 401, "this server needs a login", "press Enter in the terminal of `sharkpy console`");
   }
   if (cookies.includes("login=1") && !loggedIn.has("reader")) return refuse(response, 401, "log in first");
-  if (url.pathname === "/v1/sql")
-    return answerStatement(await bodyOf(request), request, response, cookies.includes("hostile=1"));
+  if (url.pathname === "/v1/sql") {
+    const body = await bodyOf(request);
+    if (control(streamsOf(cookies), String(body.statement))) body.statement = "SELECT 1 LIMIT 1";
+    return answerStatement(body, request, response, cookies.includes("hostile=1"));
+  }
   if (url.pathname === "/v1/sessions") return json(response, { session_id: "s-1", user: "ada" }, 201);
   if (url.pathname.startsWith("/v1/sessions/")) return json(response, null, 204);
   if (name === "logout") {
@@ -174,6 +196,15 @@ async function answer(
     return sendProfileFile(request, response, decodeURIComponent(id));
   if (name === "queries" && id) return sendQuery(request, response, decodeURIComponent(id));
   if (name === "queries") return json(response, listed(queriesOf(request), url.searchParams));
+  if (name === "streams" && id) return sendStream(response, cookies, decodeURIComponent(id));
+  if (name === "streams") return json(response, streamsOf(cookies));
+  const isHostile = cookies.includes("hostile=1");
+  if (name === "engine" && id === "log")
+    return json(response, { lines: makeLog(Date.now(), Number(url.searchParams.get("after") ?? 0), isHostile) });
+  if (name === "engine") {
+    const since = Date.parse(url.searchParams.get("since") ?? "") || 0;
+    return json(response, makeEngine(Date.now(), since, isHostile, cookies.includes("empty=1")));
+  }
   refuse(response, 404, "there is no such resource");
 }
 

@@ -18,6 +18,9 @@ const ComparePage = lazy<{ id: string; other: string | null }>(
 );
 const TablesPage = lazy<object>(async () => (await import("./pages/tables/tables_page")).TablesPage);
 const WorksheetPage = lazy<object>(async () => (await import("./pages/worksheet/worksheet_page")).WorksheetPage);
+const StreamsPage = lazy<object>(async () => (await import("./pages/streams/streams_page")).StreamsPage);
+const StreamPage = lazy<{ name: string }>(async () => (await import("./pages/streams/stream_page")).StreamPage);
+const EnginePage = lazy<object>(async () => (await import("./pages/engine/engine_page")).EnginePage);
 
 function CurrentPage() {
   const [, name, id, action, other] = path.value.split("/");
@@ -29,6 +32,9 @@ function CurrentPage() {
   if (name === "queries") return <QueriesPage />;
   if (name === "tables") return <TablesPage />;
   if (name === "worksheet") return <WorksheetPage />;
+  if (name === "streams" && id) return <StreamPage key={id} name={decoded(id)} />;
+  if (name === "streams") return <StreamsPage />;
+  if (name === "engine") return <EnginePage />;
   return (
     <Empty icon="search" title="There is no such page">
       <p>The address may have a typing error.</p>

@@ -29,3 +29,13 @@ export function nextTheme(): void {
 export function isDark(): boolean {
   return theme.value === "dark" || (theme.value === "system" && system.matches);
 }
+
+/** Colour of a name of tokens.css, as a canvas takes it. */
+export function resolved(element: HTMLElement, name: string): string {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${name})`;
+  element.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+}

@@ -12,6 +12,8 @@ export const PAGES: readonly { path: string; title: string; icon: IconName }[] =
   { path: "/queries", title: "Queries", icon: "queries" },
   { path: "/worksheet", title: "Worksheet", icon: "worksheet" },
   { path: "/tables", title: "Tables", icon: "grid" },
+  { path: "/streams", title: "Streams", icon: "streams" },
+  { path: "/engine", title: "Engine", icon: "engine" },
 ];
 
 const THEME_ICONS = { system: "system", light: "sun", dark: "moon" } as const;

@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { count, shortCount } from "../../format";
 import { Empty } from "../../parts/parts";
-import { colours, isDark } from "../../theme";
+import { colours, isDark, resolved } from "../../theme";
 import {
   AGGREGATES,
   type Aggregate,
@@ -45,16 +45,6 @@ const DARK = [
   "#63e6be",
   "#adb5bd",
 ];
-
-/** Colour of a name of tokens.css, as a canvas takes it. */
-function resolved(element: HTMLElement, name: string): string {
-  const probe = document.createElement("span");
-  probe.style.color = `var(${name})`;
-  element.append(probe);
-  const colour = getComputedStyle(probe).color;
-  probe.remove();
-  return colour;
-}
 
 interface Drawing {
   data: uPlot.AlignedData;

@@ -44,7 +44,7 @@ class Totals(NamedTuple):
 
 
 class EpochWork(NamedTuple):
-    """Seconds of an epoch by phase, and the number of items that were found before it and left to later epochs."""
+    """Seconds of an epoch by phase, and the number of items that were found and not read when it began."""
 
     plan: float
     """Seconds for the snapshot, the items and the query's names."""

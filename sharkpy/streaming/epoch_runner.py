@@ -163,7 +163,7 @@ class EpochRunner:
         self._begun = None
         ended = time.monotonic()
         seconds = ended - began
-        waiting = sum(items_between(end, view.ends.get(stream, end)) for stream, _, end in ranges)
+        waiting = sum(items_between(start, view.ends.get(stream, end)) for stream, start, end in ranges)
         work = EpochWork(planned - began, started - planned, ended - started, waiting)
         self.figures.add(statement.rows_written, seconds, statement.malformed_rows)
         before = self.figures.totals_at(query.epoch) or self.log.totals(query.epoch)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _PERIOD_SECONDS = 2.0
 _MOST_SHARE = 200
-"""A sample may take one part of these of the time: with very many blocks, samples are rarer."""
+"""A sample may take one part of these of a core: with very many blocks, samples are rarer."""
 _MOST_SAMPLES = 900
 _log = logging.getLogger(__name__)
 
@@ -70,14 +70,16 @@ class EngineSamples:
     async def run(self, in_thread: Callable[..., Awaitable[Any]]) -> None:
         """Take samples until the task is cancelled."""
         while True:
-            began = time.monotonic()
+            spent = 0.0
             try:
-                await in_thread(self.take)
+                spent = await in_thread(self.take)
             except Exception:  # noqa: BLE001 - the next sample may succeed
                 _log.exception("the engine's load could not be sampled")
-            await asyncio.sleep(max(_PERIOD_SECONDS, _MOST_SHARE * (time.monotonic() - began)))
+            await asyncio.sleep(max(_PERIOD_SECONDS, _MOST_SHARE * spent))
 
-    def take(self) -> None:
+    def take(self) -> float:
+        """Take a sample. Return the CPU seconds for it."""
+        began = time.thread_time()
         session, engine = self._parts.engine_session, self._parts.engine_session.started_engine
         usage = self.usage = None if engine is None else engine.store.usage()
         (then, cpu_then), now, cpu = self._last, time.monotonic(), time.process_time()
@@ -96,17 +98,18 @@ class EngineSamples:
                 sessions=len(self._parts.sessions.sessions()),
             )
         )
+        return time.thread_time() - began
 
     def since(self, moment: datetime | None) -> list[Sample]:
         """Return the samples after a moment, in order; all if it is None."""
         return [one for one in list(self._samples) if moment is None or one.time > moment]
 
     def disks(self) -> list[Disk]:
-        """Return the file systems of the warehouse, of temporary files, and of blocks in memory and on disk."""
+        """Return the file systems of the warehouse, of temporary files, of blocks on disk, and in shared memory."""
         session, engine = self._parts.engine_session, self._parts.engine_session.started_engine
         folders = {"warehouse": session.catalog.home, "temporary files": session.conf.value(settings.TEMP_DIR)}
         if engine is not None:
-            folders |= {"blocks in memory": engine.store.memory_dir, "blocks on disk": engine.store.local_dir}
+            folders |= {"shared memory": engine.store.memory_dir, "blocks on disk": engine.store.local_dir}
         found = dict[int, Disk]()
         for use, folder in folders.items():
             path = folder or os.environ.get("TMPDIR", "/tmp")

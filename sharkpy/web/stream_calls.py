@@ -43,8 +43,8 @@ _LOOK_SECONDS = 1.0
 class Epoch:
     """Epoch that has ended. Unknown figures are null.
 
-    `waiting`: items that were found before the epoch, and that it left to later ones. `seconds` are the sum of the
-    phases: resolving names and items, computing and writing rows, syncing and publishing them.
+    `waiting`: items that were found and not read when it began. `seconds` are the sum of the phases: resolving names
+    and items, computing and writing rows, syncing and publishing them.
     """
 
     number: int

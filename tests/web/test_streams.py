@@ -111,7 +111,7 @@ def test_one_query_with_its_epochs_and_its_state(serve: Serve, clicks: Path) -> 
         )
         found, stream = stream_of(browser, "per_url"), stream_of(browser, "default.clicks")
     first = found["epochs"][0]
-    assert (first["bad_rows"], first["waiting"]) == (1, 0)
+    assert (first["bad_rows"], first["waiting"]) == (1, 1)
     phases = [first[f"{phase}_seconds"] for phase in ("plan", "run", "commit")]
     assert min(phases) > 0
     assert sum(phases) == pytest.approx(first["seconds"], abs=1e-4)

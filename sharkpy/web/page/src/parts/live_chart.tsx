@@ -42,7 +42,7 @@ function optionsOf(
   return {
     width,
     height: properties.height ?? 150,
-    padding: [8, 10, 0, 0],
+    padding: [8, 24, 0, 0],
     legend: { show: false },
     hooks: { setCursor: [(plot) => point(plot.cursor.idx ?? null)] },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },

@@ -71,7 +71,7 @@ function Meters({ engine }: { engine: Engine }) {
       {engine.disks.map((disk) => (
         <Meter
           key={disk.path}
-          title={`Disk of ${disk.use}`}
+          title={disk.use === "shared memory" ? "Shared memory" : `Disk of ${disk.use}`}
           used={disk.total_bytes - disk.free_bytes}
           limit={disk.total_bytes}
         >

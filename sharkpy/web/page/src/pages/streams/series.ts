@@ -28,7 +28,7 @@ export interface Observed {
   lag: number;
 }
 
-/** Items that epochs left to later ones, until the page has looked itself, and what it has seen since. */
+/** Items that waited when epochs began, until the page has looked itself, and what it has seen since. */
 export function lagOf(epochs: readonly Epoch[], seen: readonly Observed[]): { times: number[]; lags: number[] } {
   const first = seen[0]?.time ?? Number.POSITIVE_INFINITY;
   const known = epochs.flatMap((epoch) => {

@@ -112,7 +112,7 @@ function FigureTiles({ stream }: { stream: Stream }) {
   const marks = stream.watermarks;
   return (
     <div class="stream-tiles">
-      <Figure title="Rows per second" value={shortCount(node.rows_per_second)}>
+      <Figure title="Rows written per second" value={shortCount(node.rows_per_second)}>
         {shortCount(node.rows)} rows in all
       </Figure>
       <Figure title="Lag" value={count(node.lag)} tone={isBehind(node.state, node.lag) ? "warn" : ""}>
@@ -175,7 +175,7 @@ function Charts({ stream, seen }: { stream: Stream; seen: readonly Observed[] })
   return (
     <div class="live-charts">
       <LiveChart
-        title="Rows per second"
+        title="Rows written per second"
         times={times}
         lines={[{ label: "rows/s", colour: "--accent", values: rates, isFilled: true }]}
         text={(value) => shortCount(value)}

@@ -12,8 +12,8 @@ import type { Streams } from "../src/pages/streams/api.ts";
 import { HOSTILE, makeLargeProfile, makeProfile, makeQueries, makeShapes } from "./data.ts";
 import { makeEngine, makeLog } from "./engine.ts";
 import { answerStatement } from "./statements.ts";
-import { answerTables, sendTables } from "./tables.ts";
 import { control, makeStream, makeStreams } from "./streams.ts";
+import { answerTables, sendTables } from "./tables.ts";
 
 const PROFILE_PAGE = new URL("../../static/profile.html", import.meta.url);
 

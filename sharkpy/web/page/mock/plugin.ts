@@ -168,7 +168,12 @@ async function answer(
     return json(response, sessionOf(request));
   }
   if (cookies.includes("link=1")) {
-    return refuse(response, 401, "this server needs a login", "press Enter in the terminal of `sharkpy console`");
+    return refuse(
+      response,
+      401,
+      "this server needs a login",
+      "press Enter in the terminal of sharkpy console, and follow the new link",
+    );
   }
   if (cookies.includes("login=1") && !loggedIn.has("reader")) return refuse(response, 401, "log in first");
   if (url.pathname === "/v1/sql") {

@@ -1,13 +1,22 @@
 /** Two runs of the same text, side by side. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { api, type Query, type QueryWithProfile } from "../../api";
-import { ago, bytes, count, fullTime, seconds, shortCount } from "../../format";
+import { api, type Operator, type Query, type QueryWithProfile } from "../../api";
+import { ago, bytes, count, counted, fullTime, seconds, shortCount } from "../../format";
 import { Icon } from "../../parts/icons";
 import { Empty, Failure, State, useNow, useTitle } from "../../parts/parts";
 import { SqlText } from "../../parts/sql_text";
-import { type Figure, figuresOf, isSameText, operatorPairs, ratioOf, stagePairs, worstPlaces } from "./comparison";
-import { detailOf } from "./plan_layout";
+import {
+  type Figure,
+  figuresOf,
+  isSameText,
+  LEAST_SECONDS,
+  operatorPairs,
+  ratioOf,
+  stagePairs,
+  worstPlaces,
+} from "./comparison";
+import { detailOf, withoutNumbers } from "./plan_layout";
 import "../../styles/query.css";
 import "../../styles/compare.css";
 
@@ -148,7 +157,7 @@ function Comparison({ first, second }: { first: QueryWithProfile; second: QueryW
             {stages.map(({ place, first: one, second: two }) => (
               <tr key={place} class={badStages.has(place) ? "worse" : undefined}>
                 <th scope="row">
-                  <strong>{place}</strong> {(one ?? two)?.label}
+                  <strong>{place}</strong> {withoutNumbers((one ?? two)?.label ?? "")}
                 </th>
                 <Cell main={one && seconds(one.seconds)} more={one && `${shortCount(one.rows_out)} rows`} />
                 <Cell main={two && seconds(two.seconds)} more={two && `${shortCount(two.rows_out)} rows`} />
@@ -181,8 +190,8 @@ function Comparison({ first, second }: { first: QueryWithProfile; second: QueryW
                       <strong>{shown?.kind}</strong> <span class="mono">{shown && detailOf(shown)}</span>
                     </span>
                   </th>
-                  <Cell main={one && operatorTime(one)} more={one && operatorRows(one)} />
-                  <Cell main={two && operatorTime(two)} more={two && operatorRows(two)} />
+                  <OperatorCell operator={one} />
+                  <OperatorCell operator={two} />
                   <Ratio values={[one?.seconds ?? null, two?.seconds ?? null]} isCost />
                 </tr>
               );
@@ -194,13 +203,19 @@ function Comparison({ first, second }: { first: QueryWithProfile; second: QueryW
   );
 }
 
-function operatorTime(operator: { seconds: number | null }): string {
-  return operator.seconds == null ? "in the plan" : seconds(operator.seconds);
+/** The figures of an operator that are known, the time first. */
+function operatorFigures(operator: Operator): string[] {
+  const known: string[] = [];
+  if (operator.seconds != null) known.push(seconds(operator.seconds));
+  if (operator.rows != null) known.push(`${shortCount(operator.rows)} rows`);
+  else if (operator.blocks_read != null) known.push(`${counted(operator.blocks_read, "block")} read`);
+  return known;
 }
 
-function operatorRows(operator: { rows: number | null; blocks_read: number | null }): string {
-  if (operator.rows != null) return `${shortCount(operator.rows)} rows`;
-  return operator.blocks_read == null ? "" : `${count(operator.blocks_read)} blocks read`;
+function OperatorCell({ operator }: { operator: Operator | null }) {
+  if (!operator) return <Cell main={null} />;
+  const [main = null, more = null] = operatorFigures(operator);
+  return <Cell main={main} otherwise="not measured" more={more} />;
 }
 
 /** A table that scrolls by the keyboard, too, if the window is narrow. */
@@ -229,21 +244,25 @@ function FigureRow({ figure }: { figure: Figure }) {
       <th scope="row">{figure.name}</th>
       <Cell main={format(figure.values[0])} />
       <Cell main={format(figure.values[1])} />
-      <Ratio values={figure.values} isCost={figure.isCost} />
+      <Ratio values={figure.values} isCost={figure.isCost} least={figure.unit === "seconds" ? LEAST_SECONDS : 0} />
     </tr>
   );
 }
 
-function Cell({ main, more }: { main: string | null; more?: string | null }) {
+function Cell(props: { main: string | null; otherwise?: string; more?: string | null }) {
+  const { main, otherwise = "not in this plan", more } = props;
   return (
     <td>
-      {main ?? <span class="muted">not in this plan</span>}
+      {main ?? <span class="muted">{otherwise}</span>}
       {more && <small>{more}</small>}
     </td>
   );
 }
 
-function Ratio({ values, isCost }: { values: readonly [number | null, number | null]; isCost: boolean }) {
+/** `least`: a smaller difference of the values is neither better nor worse. */
+function Ratio(props: { values: readonly [number | null, number | null]; isCost: boolean; least?: number }) {
+  const { values, least = LEAST_SECONDS } = props;
+  const isCost = props.isCost && Math.abs((values[1] ?? 0) - (values[0] ?? 0)) >= least;
   const ratio = ratioOf(values);
   if (ratio === null) return <td class="ratio muted">—</td>;
   const meaning = !isCost ? "" : ratio >= 1.2 ? "worse" : ratio <= 1 / 1.2 ? "better" : "";

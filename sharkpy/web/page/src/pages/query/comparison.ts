@@ -100,13 +100,15 @@ export function stagePairs(first: Profile | null, second: Profile | null): Pair<
 
 const MOST_MARKED = 3;
 const LEAST_RATIO = 1.2;
+/** Differences below it are noise. */
+export const LEAST_SECONDS = 0.001;
 
 /** Places with the largest growth of seconds, of at least a fifth and a millisecond. */
 export function worstPlaces(pairs: readonly Pair<{ seconds: number | null }>[]): Set<string> {
   const grown = pairs.flatMap(({ place, first, second }) => {
     if (first?.seconds == null || second?.seconds == null) return [];
     const more = second.seconds - first.seconds;
-    return more >= 0.001 && second.seconds >= LEAST_RATIO * first.seconds ? [{ place, more }] : [];
+    return more >= LEAST_SECONDS && second.seconds >= LEAST_RATIO * first.seconds ? [{ place, more }] : [];
   });
   grown.sort((a, b) => b.more - a.more);
   return new Set(grown.slice(0, MOST_MARKED).map(({ place }) => place));

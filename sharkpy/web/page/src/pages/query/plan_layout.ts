@@ -42,12 +42,14 @@ export interface PlanDrawing {
 
 const HEAT_FROM = [0.02, 0.08, 0.2, 0.45, 0.75] as const;
 
-/**
- * The label without its first word, if the operator's kind says the same, and without the numbers that tell columns of
- * one name apart.
- */
+/** A label without the numbers that tell columns of one name apart. */
+export function withoutNumbers(label: string): string {
+  return label.replace(/(\S)#\d+/g, "$1");
+}
+
+/** The label without numbers, and without its first word if the operator's kind says the same. */
 export function detailOf({ kind, label }: Pick<Operator, "kind" | "label">): string {
-  const plain = label.replace(/(\S)#\d+/g, "$1");
+  const plain = withoutNumbers(label);
   const [first = ""] = plain.split(" ", 1);
   return first && kind.startsWith(first) ? plain.slice(first.length).trim() : plain;
 }

@@ -6,7 +6,7 @@ import { Icon } from "../../parts/icons";
 import { Empty } from "../../parts/parts";
 import { Bars } from "./bars";
 import { Fact } from "./operator_panel";
-import { skewOf } from "./plan_layout";
+import { skewOf, withoutNumbers } from "./plan_layout";
 import { type Span, stageSpans } from "./stage_spans";
 import { Timeline } from "./timeline";
 
@@ -54,7 +54,7 @@ function StageRow(props: { span: Span; total: number; isOpen: boolean; onToggle:
       <button type="button" class="stage-row" aria-expanded={props.isOpen} onClick={props.onToggle}>
         <Icon name={props.isOpen ? "down" : "right"} size={11} />
         <span class="stage-name">
-          <strong>{stage.number}</strong> {stage.label}
+          <strong>{stage.number}</strong> {withoutNumbers(stage.label)}
         </span>
         <span class="stage-track">
           {from !== null && (

@@ -34,7 +34,7 @@ class StatementTables:
 _NONE = StatementTables()
 
 
-@lru_cache(4096)
+@lru_cache(2048)
 def statement_tables(text: str) -> StatementTables:
     """Return the tables of a query, INSERT, CREATE TABLE … AS or MERGE; none of other or malformed statements."""
     try:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import DatabaseNotFoundError
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 
 _STEPS = 3
 _MOST_TABLES = 60
-_MOST_TEXTS = 400
-"""Most texts that one call reads; the parser takes some milliseconds for one that it has not seen before."""
+_MOST_TEXTS = 200
+_MOST_CHARACTERS = 20_000
+_SECONDS = 0.5
+"""Bounds on the texts that one call reads; the parser takes some milliseconds for one that it has not seen before."""
 _MOST_CHANGES = 30
 _MOST_STATEMENTS = 60
 _TEXT_CHARACTERS = 400
@@ -79,7 +82,7 @@ def lineage(request: ApiRequest) -> LineageAnswer:
     search = _Search(session.catalog, session.statement_history, request.reader)
     steps, edges = {asked: 0}, dict[tuple[str, str], LineageEdge]()
     is_whole = _walk(search.sources, asked, -1, steps, edges)
-    is_whole = _walk(search.targets, asked, 1, steps, edges) and is_whole and search.texts_left > 0
+    is_whole = _walk(search.targets, asked, 1, steps, edges) and is_whole and search.is_whole
     tables = [LineageTable(one.database, one.name, kind_of(one), step) for one, step in steps.items()]
     return LineageAnswer(tables, list(edges.values()), is_whole)
 
@@ -130,6 +133,9 @@ class _Search:
     history: StatementHistory
     reader: Reader
     texts_left: int = _MOST_TEXTS
+    until: float = field(default_factory=lambda: monotonic() + _SECONDS)
+    is_whole: bool = True
+    """False if a text was left out."""
     _queries: dict[str, ContinuousQuery] = field(default_factory=dict)
     _defined: list[tuple[Table, str, str]] = field(default_factory=list)
     """Tables with a query, its text, and the database in which the text's names are resolved."""
@@ -223,7 +229,8 @@ class _Search:
         return self._found(reads, database), self._found(writes, database)
 
     def _names(self, text: str) -> tuple[frozenset[TableName], frozenset[TableName]]:
-        if self.texts_left <= 0:
+        if self.texts_left <= 0 or len(text) > _MOST_CHARACTERS or monotonic() > self.until:
+            self.is_whole = False
             return frozenset(), frozenset()
         self.texts_left -= 1
         found = statement_tables(text)

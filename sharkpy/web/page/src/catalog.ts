@@ -77,10 +77,13 @@ async function columnsOf(database: string, name: string): Promise<readonly Known
   return found;
 }
 
-/** What completion knows now. It waits for the first answer of the server only. */
+const PATIENCE = 1000;
+
+/** What completion knows now. It waits a little for the server at first, and after a statement of this page. */
 export async function knownNames(): Promise<Known> {
+  const isChanged = asked === Number.NEGATIVE_INFINITY;
   const newer = refreshCatalog().catch(() => {});
-  if (!catalogNames.value) await newer;
+  if (isChanged) await Promise.race([newer, new Promise((resume) => setTimeout(resume, PATIENCE))]);
   const names = catalogNames.value;
   return {
     databases: names?.databases.map((one) => one.name) ?? [],

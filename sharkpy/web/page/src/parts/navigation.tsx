@@ -36,7 +36,7 @@ export function Navigation() {
       >
         <Icon name="search" size={14} />
         <span>
-          Find<span class="visually-hidden"> a page, a query or an action</span>
+          Find<span class="visually-hidden"> a page, a table, a query or an action</span>
         </span>
         <kbd>{/Mac|iPhone|iPad/.test(navigator.platform) ? "⌘K" : "Ctrl K"}</kbd>
       </button>

@@ -1,8 +1,10 @@
-/** Command palette: pages, recent queries and actions, found by a few letters. */
+/** Command palette: pages, tables, recent queries and actions, found by a few letters. */
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { api, type Query } from "../api";
+import { catalogNames, refreshCatalog } from "../catalog";
 import { ago } from "../format";
+import { kindIcon, placeOf } from "../pages/tables/kinds";
 import { go } from "../router";
 import { session } from "../session";
 import { nextTheme, theme } from "../theme";
@@ -78,6 +80,16 @@ function commands(recent: Query[]): Command[] {
   ];
 }
 
+function tables(): Command[] {
+  return (catalogNames.value?.tables ?? []).map((table) => ({
+    group: "Tables",
+    icon: kindIcon(table.kind),
+    title: `${table.database}.${table.name}`,
+    hint: table.kind,
+    run: () => go(placeOf(table)),
+  }));
+}
+
 export function Palette() {
   if (!isPaletteOpen.value) return null;
   return <OpenPalette />;
@@ -93,12 +105,14 @@ function OpenPalette() {
       (page) => setRecent(page.queries),
       () => setRecent([]),
     );
+    // Without the catalog, the palette finds the other things.
+    refreshCatalog().catch(() => {});
     return () => stop.abort();
   }, []);
   const close = () => {
     isPaletteOpen.value = false;
   };
-  const found = commands(recent)
+  const found = [...commands(recent), ...(letters.trim() ? tables() : [])]
     .map((command, order) => ({ command, order, score: matchScore(letters, command.title) }))
     .filter((one) => one.score !== null)
     .sort((a, b) => (letters ? (b.score ?? 0) - (a.score ?? 0) : 0) || a.order - b.order)
@@ -126,8 +140,8 @@ function OpenPalette() {
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={found[at] ? `palette-${at}` : undefined}
-        aria-label="Find a page, a query or an action"
-        placeholder="Find a page, a query or an action"
+        aria-label="Find a page, a table, a query or an action"
+        placeholder="Find a page, a table, a query or an action"
         autocomplete="off"
         spellcheck={false}
         value={letters}

@@ -17,6 +17,8 @@ import { kindIcon } from "./kinds";
 import { LineageTab } from "./lineage_tab";
 import { MemoryTab } from "./memory_tab";
 import { SampleTab } from "./sample_tab";
+// For statements with line numbers.
+import "../../styles/query.css";
 
 type Tab = "columns" | "sample" | "memory" | "files" | "history" | "ddl" | "lineage";
 

@@ -54,6 +54,9 @@ def test_short_queries_pass_long_ones(context: sharkpy.SharkContext) -> None:
     threads = [in_background(session.sql(ENDLESS).fetchall) for session in sessions]
     admission = context._shared.admission
     until(lambda: admission.num_running == 1 and admission.num_waiting == 3)
+    usages = {one.lane: (one.running, one.waiting, len(one.pools)) for one in admission.usage()}
+    assert usages["short"] == (0, 0, 0)
+    assert sorted([usages["long"], usages["longest"]]) == [(0, 0, 0), (1, 3, 4)], "each session is a pool"
     start = time.monotonic()
     result = context.sql(SHORT)
     assert result.fetchall() == [(3000 * 3001 // 2,)]

@@ -178,3 +178,12 @@ def test_sessions_are_spark_pools(context: sharkpy.SharkContext) -> None:
     pool = context.engine.jobs.scala_context.taskScheduler().rootPool().getSchedulableByName("night x3")
     assert pool is not None
     assert pool.weight() == 3
+
+
+@pytest.mark.spark
+def test_executors_of_spark(context: sharkpy.SharkContext) -> None:
+    jobs = context.engine.jobs
+    assert [one.running_tasks for one in context.engine.executors()] == [0]
+    jobs.scala_context = None
+    assert jobs.executors() == [], "a JVM that does not answer"
+    jobs.scala_context = jobs.context._jsc.sc()

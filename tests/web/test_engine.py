@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from typing import Any
@@ -13,6 +14,7 @@ import sharkpy
 from sharkpy.base.errors import SharkError
 from sharkpy.base.settings import Conf
 from sharkpy.web.engine_calls import changed_settings
+from sharkpy.web.engine_samples import EngineSamples
 from tests.thrift.caller import Caller, over_http
 from tests.waiting import until
 from tests.web.conftest import Serve
@@ -128,3 +130,22 @@ def test_failures_with_and_without_a_saved_history(tmp_path: Any, saved: str) ->
         assert [one.sqlstate for one in history.failures("ada", 100, 1)] == ["42S02"]
         assert history.failures("bob", 100, 10) == []
         assert len(history.failures(None, 1, 10)) == 1
+
+
+def test_costly_samples_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            raise asyncio.CancelledError
+
+    costs = iter([0.001, 0.1])
+
+    async def in_thread(_: object) -> float:
+        return next(costs)
+
+    monkeypatch.setattr("sharkpy.web.engine_samples.asyncio.sleep", sleep)
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(EngineSamples.run(object.__new__(EngineSamples), in_thread))
+    assert waits == [2.0, 20.0, 2.0], "a failed one is tried again"

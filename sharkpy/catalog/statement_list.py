@@ -24,13 +24,19 @@ _ADDED_AT_ONCE = 200
 """Records of earlier engines that each transaction adds to the list."""
 _SEARCHED_CHARACTERS = 3
 """Length from which the index of texts helps: it has all parts of three characters."""
+_RARE = 1_000
+"""Texts with a part up to which the index of texts is used."""
 _COLUMNS = ("number", "query_id", "user", "state", "started", *FIGURES, "shape", "text")
+_NARROW = ", ".join(("state", *FIGURES, "shape"))
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS statement_list_ (number INTEGER PRIMARY KEY, query_id TEXT UNIQUE NOT NULL,"
     f" user TEXT NOT NULL, state TEXT NOT NULL, started REAL NOT NULL, {', '.join(f'{one} REAL' for one in FIGURES)},"
     " shape INTEGER NOT NULL, text TEXT NOT NULL)",
-    "CREATE INDEX IF NOT EXISTS statement_list_started ON statement_list_ (started, query_id)",
-    "CREATE INDEX IF NOT EXISTS statement_list_user ON statement_list_ (user, started, query_id)",
+    # The first two have all columns but the texts, which are most of the list: most orders and groups read an index
+    # alone.
+    f"CREATE INDEX IF NOT EXISTS statement_list_all ON statement_list_ (started, query_id, user, {_NARROW})",
+    f"CREATE INDEX IF NOT EXISTS statement_list_own ON statement_list_ (user, started, query_id, {_NARROW})",
+    f"CREATE INDEX IF NOT EXISTS statement_list_slow ON statement_list_ (ifnull(seconds, {UNKNOWN}), query_id)",
 )
 _SEARCH = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS statement_search_"
@@ -195,7 +201,7 @@ def chosen_bodies(connection: sqlite3.Connection, choice: StatementChoice, versi
     if choice.after is not None:
         conditions.append((f"({key}, query_id) {'<' if choice.is_descending else '>'} (?, ?)", choice.after))
     if choice.text:
-        conditions.append(_has_text(choice.text))
+        conditions.append(_has_text(connection, choice.text))
     where = " AND ".join(condition for condition, _ in conditions) or "1"
     numbers = f"SELECT number FROM statement_list_ WHERE {where} ORDER BY {key} {order}, query_id {order} LIMIT ?"
     parameters = [value for _, values in conditions for value in values]
@@ -205,17 +211,25 @@ def chosen_bodies(connection: sqlite3.Connection, choice: StatementChoice, versi
     return [row[0] for row in rows if row is not None]
 
 
-def _has_text(part: str) -> tuple[str, Sequence[object]]:
-    """Return the condition that a text has this part, in any case of letters."""
-    if len(part) < _SEARCHED_CHARACTERS or not _has_trigrams():
-        return "instr(lower(text), lower(?))", [part]
-    found = "number IN (SELECT rowid FROM statement_search_ WHERE statement_search_ MATCH ?)"
-    return found, ['"' + part.replace('"', '""') + '"']
+def _has_text(connection: sqlite3.Connection, part: str) -> tuple[str, Sequence[object]]:
+    """Return the condition that a text has this part, in any case of letters.
+
+    The index of texts finds rare parts. If many texts have the part, the first ones in the order come up soon without
+    it, and all its rows would take longer.
+    """
+    if len(part) >= _SEARCHED_CHARACTERS and _has_trigrams():
+        search = "SELECT rowid FROM statement_search_ WHERE statement_search_ MATCH ?"
+        words = ['"' + part.replace('"', '""') + '"']
+        found = connection.execute(f"{search} LIMIT {_RARE + 1}", words).fetchall()
+        if len(found) <= _RARE or not part.isascii():
+            return f"number IN ({search})", words
+    escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return "text LIKE ? ESCAPE '\\'", [f"%{escaped}%"]
 
 
 def newest_writes(connection: sqlite3.Connection, part: str, user: str | None, limit: int) -> list[WriteRow]:
     """Return the newest finished statements with `part` in their texts that may have written tables."""
-    condition, parameters = _has_text(part)
+    condition, parameters = _has_text(connection, part)
     words = " OR ".join("text LIKE ?" for _ in WRITE_WORDS)
     of_user, users = ("", ()) if user is None else (" AND user = ?", (user,))
     sql = (

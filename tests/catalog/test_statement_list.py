@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from sharkpy.catalog import statement_list
 from sharkpy.catalog.statement_list import StatementChoice
 from sharkpy.catalog.statement_records import StatementFile, StatementRecord, StatementState
 from sharkpy.catalog.statement_shapes import shape_number, shape_of
@@ -80,6 +81,19 @@ def test_the_file_chooses_as_the_records_do(
         choice = replace(choice, after=choice.key(found[-1]))
 
 
+@pytest.mark.parametrize("text", ["price", "PRICE", "limit 1", "ship_date", "é", "a%b_c\\d", "%", "\\", "e_"])
+def test_frequent_and_rare_texts_alike(
+    few: tuple[StatementFile, list[StatementRecord]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(statement_list, "_RARE", 3)
+    file, records = StatementFile(str(tmp_path / "texts.sqlite"), 10**6, 10**4), few[1][:200]
+    records = [*records, *(record(1000 + number, text=f"SELECT 'a%b_c\\d é' + {number}") for number in range(9))]
+    file.append(records)
+    for sort in ("started", "seconds", "cpu_seconds"):
+        choice = StatementChoice(text=text, sort=sort, limit=500)
+        assert file.chosen(choice) == choice.sorted([one for one in records if choice.has(one)])
+
+
 def test_records_of_earlier_engines_are_added(tmp_path: Path) -> None:
     path = tmp_path / "old.sqlite"
     file = StatementFile(str(path), 10**6, 10**4)
@@ -100,6 +114,8 @@ def test_a_list_without_a_column_is_made_again(tmp_path: Path) -> None:
     file = StatementFile(str(path), 10**6, 10**4)
     file.append([record(1)])
     with closing(sqlite3.connect(path)) as connection:
+        for index in ("all", "own"):
+            connection.execute(f"DROP INDEX statement_list_{index}")
         connection.execute("ALTER TABLE statement_list_ DROP COLUMN peak_bytes")
     file.append([record(2)])
     assert len(file.chosen(StatementChoice(sort="peak_bytes"))) == 2

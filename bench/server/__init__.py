@@ -4,5 +4,5 @@ from __future__ import annotations
 
 LIBRARIES = ("pyspark", "PyHive", "impyla")
 """Libraries whose versions are noted."""
-NAMES: tuple[str, ...] = ("latency", "fetch", "sql", "connections", "sessions", "ready")
+NAMES: tuple[str, ...] = ("latency", "fetch", "sql", "console", "connections", "sessions", "ready")
 """Modules of the package, each with `measure(runs: int) -> list[Figure]`; its docstring describes the comparison."""

@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import pyarrow.parquet as pq
@@ -22,7 +23,7 @@ from sharkpy.values.types import from_arrow
 from tests.thrift import spark_server
 
 Auth = Literal["NONE", "NOSASL"]
-_LISTENS = re.compile(r"listens on 127\.0\.0\.1:(\d+).*, console http://127\.0\.0\.1:(\d+)/")
+_LISTENS = re.compile(r"listens on 127\.0\.0\.1:(\d+)(?:.*, console http://127\.0\.0\.1:(\d+)/)?")
 _STOP_SECONDS = 60
 
 
@@ -66,18 +67,24 @@ def sharkpy_server(auth: Auth = "NONE") -> Iterator[Server]:
 
 
 @contextmanager
-def serve(folder: str, auth: Auth = "NONE") -> Iterator[Server]:
-    """Start sharkpy's server over the warehouse in `folder`, which stays. It may be killed meanwhile."""
+def serve(
+    folder: str, auth: Auth = "NONE", *arguments: str, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Server]:
+    """Start sharkpy's server over the warehouse in `folder`, which stays. It may be killed meanwhile. `arguments` are
+    further ones of `sharkpy server`.
+    """
     with Path(folder, "log").open("ab") as log:
-        command = [sys.executable, "-m", "sharkpy.cli.main", "server", "--port", "0", "--location-folder", "/"]
-        options = ["--master", f"local[{CORES}]", "--warehouse", f"{folder}/warehouse", "--log-level", "error"]
-        process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=log, text=True)
+        sets = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+        engine = ["--master", f"local[{CORES}]", "--warehouse", f"{folder}/warehouse", *sets]
+        options = ["--port", "0", "--location-folder", "/", "--log-level", "error", *arguments]
+        command = [sys.executable, "-m", "sharkpy.cli.main", *engine, "server", *options]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         try:
             line = process.stdout.readline() if process.stdout else ""
             found = _LISTENS.search(line)
             if found is None:
                 raise RuntimeError(f"the server did not start: {line}{Path(folder, 'log').read_text()}")
-            yield Server("sharkpy", int(found[1]), process.pid, auth, int(found[2]))
+            yield Server("sharkpy", int(found[1]), process.pid, auth, int(found[2] or 0))
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(_STOP_SECONDS)

@@ -32,8 +32,8 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS statement_list_ (number INTEGER PRIMARY KEY, query_id TEXT UNIQUE NOT NULL,"
     f" user TEXT NOT NULL, state TEXT NOT NULL, started REAL NOT NULL, {', '.join(f'{one} REAL' for one in FIGURES)},"
     " shape INTEGER NOT NULL, text TEXT NOT NULL)",
-    # The first two have all columns but the texts, which are most of the list: most orders and groups read an index
-    # alone.
+    # Most orders and groups read only one of the first two indexes: they have all columns but the texts, which are
+    # most of the list.
     f"CREATE INDEX IF NOT EXISTS statement_list_all ON statement_list_ (started, query_id, user, {_NARROW})",
     f"CREATE INDEX IF NOT EXISTS statement_list_own ON statement_list_ (user, started, query_id, {_NARROW})",
     f"CREATE INDEX IF NOT EXISTS statement_list_slow ON statement_list_ (ifnull(seconds, {UNKNOWN}), query_id)",

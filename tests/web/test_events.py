@@ -33,7 +33,8 @@ def test_a_statement_from_its_start_to_its_end(serve: Serve) -> None:
             caller.cancel(operation)
             assert next(one for one in changed if one["state"] not in ("queued", "running"))["state"] == "cancelled"
             caller.rows("SELECT 'short events'")
-            assert next(changed)["state"] == "finished", "shorter than the time between two looks"
+            # Most often it is shorter than the time between two looks.
+            assert next(one for one in changed if one["state"] not in ("queued", "running"))["state"] == "finished"
         until(lambda: len(served.web.events) == 0)
 
 

@@ -1,5 +1,5 @@
 /** Lineage as a picture, and the statements and definitions that it comes from. */
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ago, fullTime } from "../../format";
 import { Icon } from "../../parts/icons";
 import { Empty, Failure, useNow } from "../../parts/parts";
@@ -10,7 +10,7 @@ import { kindIcon, placeOf } from "./kinds";
 import { drawLineage, keyOf, type LineagePicture, NODE_HEIGHT, NODE_WIDTH } from "./lineage_layout";
 
 const WAYS: Record<string, string> = {
-  view: "its view reads it",
+  view: "the view reads it",
   stream: "the stream follows it",
   "continuous query": "a continuous query reads it",
   statement: "a statement has written it",
@@ -50,9 +50,15 @@ function Picture(props: {
   onPoint: (key: string | null) => void;
 }) {
   const { picture, own, pointed } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new picture shows the asked table
+  useLayoutEffect(() => {
+    const node = picture.nodes.find((one) => one.key === own);
+    if (frame.current && node) frame.current.scrollLeft = node.x + NODE_WIDTH / 2 - frame.current.clientWidth / 2;
+  }, [own]);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide picture scrolls by the keyboard
-    <div class="card lineage" role="region" aria-label="Picture of the lineage" tabIndex={0}>
+    <div ref={frame} class="card lineage" role="region" aria-label="Picture of the lineage" tabIndex={0}>
       <div class="lineage-area" style={{ width: `${picture.width}px`, height: `${picture.height}px` }}>
         <svg width={picture.width} height={picture.height} aria-hidden="true">
           <defs>

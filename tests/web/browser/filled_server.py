@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -81,6 +82,8 @@ def _external(folder: Path) -> str:
 
 
 if __name__ == "__main__":
+    # The server ends with this process, however it is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with TemporaryDirectory() as folder, filled_server(Path(folder)) as served:
         print(served.address, *(f"{user}: {password}" for user, password in USERS.items()), sep="\n")
         sys.stdout.flush()

@@ -24,8 +24,8 @@ _TOTALS = "totals"
 _WORK = "work"
 _LAST_BYTES = 1 << 14
 """Size of the end of a log that usually contains the last totals."""
-_RECENT_BYTES = 1 << 16
-"""Size of the end of a log with some hundred epochs."""
+_RECENT_BYTES = 48 << 10
+"""Size of the end of a log with more than a hundred epochs."""
 Ranges = tuple[tuple[str, Position, Position], ...]
 """Ids of streams, each with the positions at which an epoch begins and ends."""
 
@@ -129,7 +129,7 @@ class EpochLog:
         return _epochs(self._read(), written, limit)
 
     def recent_epochs(self, written: int, limit: int) -> list[LoggedEpoch]:
-        """Return the last epochs of a query that have ended, newest first: at most `limit`, and some hundred.
+        """Return the last epochs of a query that have ended, newest first: at most `limit`.
 
         Only the end of the file is read.
         """

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sharkpy.streaming.epoch_log import LoggedEpoch
     from sharkpy.web.requests import ApiRequest
 
-_MOST_EPOCHS = 200
+_MOST_EPOCHS = 120
 _MOST_PARTITIONS = 100
 _LOOK_SECONDS = 1.0
 

@@ -99,10 +99,11 @@ export function LiveChart(properties: Properties) {
     return () => observer.disconnect();
   }, []);
   const data = [times, ...lines.map((line) => line.values)] as unknown as uPlot.AlignedData;
-  const shape = `${colours.value} ${lines.map((line) => `${line.label} ${line.colour}`).join()}`;
+  const hasLines = times.length > 1;
+  const shape = `${colours.value} ${hasLines} ${lines.map((line) => `${line.label} ${line.colour}`).join()}`;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the next effect gives the drawing its data
   useEffect(() => {
-    if (!frame.current || width < 40) return;
+    if (!frame.current || width < 40 || !hasLines) return;
     const made = new uPlot(optionsOf(properties, frame.current, width, point), data, frame.current);
     plot.current = made;
     return () => {
@@ -121,7 +122,9 @@ export function LiveChart(properties: Properties) {
         {title}
         <span>{pointed !== null && time !== undefined && MOMENTS.format(time * 1000)}</span>
       </figcaption>
-      <div ref={frame} class="live-chart-frame" role="img" aria-label={title} />
+      <div ref={frame} class="live-chart-frame" role="img" aria-label={title}>
+        {!hasLines && <p class="muted">The line begins with the second point</p>}
+      </div>
       <ul>
         {lines.map((line) => (
           <li key={line.label}>

@@ -4,6 +4,7 @@ import type { SqlError } from "../api";
 import { oneLine } from "../format";
 import { wordClass } from "../sql/keywords";
 import { tokens } from "../sql/tokens";
+import "../styles/sql_text.css";
 
 interface Piece {
   text: string;

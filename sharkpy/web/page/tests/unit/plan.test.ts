@@ -86,6 +86,8 @@ test("figures of the drawing", () => {
     "2.00 s",
     "12,345",
   ]);
+  expect(figureText("limit", 33_554_432, ["right bytes estimated", "limit"])).toBe("32.0 MiB");
+  expect(figureText("limit", 2_000, ["rows", "limit"])).toBe("2,000");
 });
 
 test("operators are found by words, the slowest first", () => {

@@ -2,12 +2,14 @@
 import type { Decision } from "../../api";
 import { bytes, count, seconds } from "../../format";
 import { Empty } from "../../parts/parts";
+import { withoutNumbers } from "./plan_layout";
 
-/** A figure as its name suggests: bytes, seconds or a count. */
-export function figureText(name: string, value: number | string): string {
+/** A figure as its name suggests: bytes, seconds or a count. A limit has the unit of the other figures. */
+export function figureText(name: string, value: number | string, others: readonly string[] = []): string {
   if (typeof value !== "number") return value;
-  if (/bytes/.test(name)) return bytes(value);
-  if (/seconds/.test(name)) return seconds(value);
+  const named = name === "limit" ? others.join(" ") : name;
+  if (/bytes/.test(named)) return bytes(value);
+  if (/seconds/.test(named)) return seconds(value);
   return Number.isInteger(value) ? count(value) : value.toPrecision(3);
 }
 
@@ -26,12 +28,12 @@ export function DecisionsView({ decisions }: { decisions: Decision[] }) {
           <span class={decision.when === "run time" ? "chip run-time" : "chip"}>
             {decision.when === "run time" ? "Run time" : "Planning"}
           </span>
-          <p>{decision.text}</p>
+          <p>{withoutNumbers(decision.text)}</p>
           <dl>
             {Object.entries(decision.figures).map(([name, value]) => (
               <div key={name}>
                 <dt>{name.replaceAll("_", " ")}</dt>
-                <dd>{figureText(name, value)}</dd>
+                <dd>{figureText(name, value, Object.keys(decision.figures))}</dd>
               </div>
             ))}
           </dl>

@@ -229,13 +229,14 @@ class RunningStatements:
         for statement in self.statements():
             statement.cancel(error)
 
-    def kill(self, query_id: str, error: SharkError) -> None:
-        """Cancel the statement with this id, if it runs here. If no thread works for it, it ends at once."""
-        for statement in self.statements():
-            if statement.query_id == query_id:
-                statement.cancel(error)
-                if not statement.is_active:
-                    self.end(statement, error)
+    def kill(self, query_id: str, error: SharkError) -> bool:
+        """Cancel the statement with this id; it ends at once if no thread works for it. Return False if none has it."""
+        found = [one for one in self.statements() if one.query_id == query_id]
+        for statement in found:
+            statement.cancel(error)
+            if not statement.is_active:
+                self.end(statement, error)
+        return bool(found)
 
     def stop(self) -> bool:
         """Cancel all statements and let none begin. Return False if that was done before."""

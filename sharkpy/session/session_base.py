@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -217,12 +217,24 @@ class SessionBase:
                 message = f'the statement "{query_id}" does not run any more: it is {found[0].state.value}'
                 raise BindError(message, sqlstate="55000")
         for query_id in query_ids:
-            error = CancelledError(f"the query was cancelled by KILL QUERY of {self._user}")
-            self._shared.kill(query_id, error)
+            self.kill_query(query_id, CancelledError(f"the query was cancelled by KILL QUERY of {self._user}"))
 
-    def kill(self, query_id: str, error: CancelledError) -> None:
-        """Cancel the session's statement with this id, if it has one."""
-        self._statements.kill(query_id, error)
+    def kill_query(self, query_id: str, error: CancelledError) -> bool:
+        """Cancel the running statement with this id, of any session. Return False if there is none."""
+        return self._shared.kill(query_id, error)
+
+    def kill_first(self, kill: Callable[[str, CancelledError], bool]) -> Callable[[], None]:
+        """Ask `kill` to cancel a statement before the sessions are asked, until the returned function is called.
+
+        Owners of statements, such as the operations of a server, also free what they have of its rows.
+        """
+        killers = self._shared.killers
+        killers.add(kill)
+        return lambda: killers.discard(kill)
+
+    def kill(self, query_id: str, error: CancelledError) -> bool:
+        """Cancel the session's statement with this id. Return False if it has none."""
+        return self._statements.kill(query_id, error)
 
     def running_statements(self) -> list[StatementRecord]:
         """Return records of the session's running statements, each with its current progress."""

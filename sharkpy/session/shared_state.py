@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import settings, uri
@@ -42,7 +43,7 @@ class Member(EngineSession, Protocol):
 
     def statements(self) -> list[Statement]: ...
 
-    def kill(self, query_id: str, error: CancelledError) -> None: ...
+    def kill(self, query_id: str, error: CancelledError) -> bool: ...
 
     def stop(self) -> None: ...
 
@@ -68,6 +69,8 @@ class SharedState:
         self.plans = PlanCache()
         self.history = StatementHistory(conf, self.catalog.file_path, is_read_only=self.catalog.is_read_only)
         self.sessions: weakref.WeakSet[Member] = weakref.WeakSet()
+        self.killers: set[Callable[[str, CancelledError], bool]] = set()
+        """Functions that cancel statements: see `SessionBase.kill_first`."""
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
         self._engine: Engine | None = None
@@ -162,10 +165,9 @@ class SharedState:
         """Return the statements of all sessions that have begun and not ended."""
         return [one for session in self.members() for one in session.statements()]
 
-    def kill(self, query_id: str, error: CancelledError) -> None:
-        """Cancel the running statement with this id, of any session."""
-        for session in self.members():
-            session.kill(query_id, error)
+    def kill(self, query_id: str, error: CancelledError) -> bool:
+        """Cancel the running statement with this id, of any session. Return False if there is none."""
+        return any(kill(query_id, error) for kill in (*list(self.killers), *(one.kill for one in self.members())))
 
     def leave(self, session: Member) -> None:
         unregister_session(session)

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import CancelledError
 from sharkpy.catalog.statement_records import StatementRecord, StatementState
 from sharkpy.web.errors import Error
 
 if TYPE_CHECKING:
     from sharkpy.execution.statement import Statement
-    from sharkpy.thrift.server import ServerParts
 
 LISTED_CHARACTERS = 2_000
 """Characters of a text in lists. The answer about one statement has the whole text."""
@@ -105,16 +103,3 @@ def _progress(statement: Statement) -> Progress | None:
         return None
     figures = (seen.stage, seen.stages_done, seen.tasks_done, seen.tasks_total, seen.rows_read)
     return Progress(*figures, seen.queued_behind)
-
-
-def cancel_query(parts: ServerParts, query_id: str, user: str) -> bool:
-    """Cancel a running statement of any session. Return False if it is over."""
-    error = CancelledError(f"the query was cancelled from the console{f' by {user}' if user else ''}")
-    for operation in parts.sessions.operations():
-        # An operation also drops the rows that its client has not read.
-        if operation.query_id == query_id and operation.cancel(error):
-            return True
-    found = [one for one in parts.engine_session.all_statements() if one.query_id == query_id]
-    for statement in found:
-        statement.cancel(error)
-    return bool(found)

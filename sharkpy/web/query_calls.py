@@ -14,13 +14,14 @@ from typing import Any
 
 from starlette.responses import Response
 
+from sharkpy.base.errors import CancelledError
 from sharkpy.catalog.statement_list import ShapeRow, StatementChoice
 from sharkpy.catalog.statement_records import StatementRecord, StatementState
 from sharkpy.catalog.statement_shapes import shape_of
 from sharkpy.explain.profile_html import profile_html, profile_page
 from sharkpy.explain.profile_json import profile_of
 from sharkpy.web.errors import RefusedError
-from sharkpy.web.queries import Query, cancel_query, queries_of
+from sharkpy.web.queries import Query, queries_of
 from sharkpy.web.requests import ApiRequest, Parameter
 
 _MOST_LISTED = 500
@@ -176,8 +177,9 @@ def _found(request: ApiRequest) -> StatementRecord:
 
 
 def cancel(request: ApiRequest) -> None:
-    record = _found(request)
-    if record.state.is_over or not cancel_query(request.parts, record.query_id, request.reader.user):
+    record, user = _found(request), request.reader.user
+    error = CancelledError(f"the query was cancelled from the console{f' by {user}' if user else ''}")
+    if record.state.is_over or not request.parts.engine_session.kill_query(record.query_id, error):
         raise RefusedError(HTTPStatus.CONFLICT, f'the statement "{record.query_id}" is over', "55000")
 
 

@@ -84,3 +84,16 @@ def test_a_client_kills_a_statement_of_its_other_connection(serve: Serve) -> Non
         assert other.execute(f"KILL QUERY '{query_id}'").status.statusCode != ERROR
         assert caller.until_ended(running).operationState == State.CANCELED_STATE
         assert record(server, "*'killed'").sqlstate == "57014"
+
+
+def test_a_killed_statement_frees_its_rows(serve: Serve) -> None:
+    """Its client sees the end at once, though rows were ready for it."""
+    server = serve(bytes_buffered=1 << 20)
+    with Caller(server.port) as caller, Caller(server.port) as other:
+        operation = caller.begin("SELECT a.n, uuid() FROM numbers a CROSS JOIN numbers b")
+        assert caller.until_ended(operation).operationState == State.FINISHED_STATE
+        caller.fetch(operation, 1)
+        [running] = server.parts.sessions.operations()
+        assert other.execute(f"KILL QUERY '{running.query_id}'").status.statusCode != ERROR
+        assert caller.status(operation).operationState == State.CANCELED_STATE
+        assert running.bytes_ahead == 0

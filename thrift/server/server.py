@@ -49,6 +49,7 @@ class HiveServer:
         self.heartbeat = Heartbeat(session.all_statements)
         self._memory = MemoryWatch(session.conf.value(PROCESS_MEMORY), session.all_statements)
         self.parts = _parts(session, self.config, self._memory, self.heartbeat, board)
+        self._forget_kill = session.kill_first(self.parts.sessions.kill)
         self._idle_closer = IdleCloser(self.config.limits, self.parts.metrics, self.parts.sessions)
         self._listener = Listener(self.config, CallDispatcher(self.parts), self.parts.metrics.refuse)
         self._lock = threading.Lock()
@@ -114,6 +115,7 @@ class HiveServer:
         self.parts.admission.is_draining = True
         self._idle_closer.close()
         self.parts.sessions.close()
+        self._forget_kill()
         self.parts.runner.close()
         self._memory.close()
         self.heartbeat.close()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base import uri
-from sharkpy.base.errors import ExecutionError, NotAllowedError, SharkError, UnsupportedError
+from sharkpy.base.errors import CancelledError, ExecutionError, NotAllowedError, SharkError, UnsupportedError
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.thrift.admission import AdmissionControl, QuotaHolder
@@ -222,6 +222,10 @@ class OpenSessions:
     def operations(self) -> Iterator[Operation]:
         for session in self.sessions():
             yield from session.operations()
+
+    def kill(self, query_id: str, error: CancelledError) -> bool:
+        """Cancel the running operation with this id, and drop its rows. Return False if there is none."""
+        return any(one.query_id == query_id and one.cancel(error) for one in self.operations())
 
     def close_operation(self, operation: Operation) -> None:
         session = self._owners.pop(operation.identifier.guid, None)

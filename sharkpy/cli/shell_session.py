@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sharkpy.catalog.model import Table
     from sharkpy.client import ServerUrl
+    from sharkpy.client.http_calls import HttpUrl
     from sharkpy.execution.statement import ProgressListener
     from sharkpy.session.result import Result
     from sharkpy.session.shark_context import SharkContext
@@ -95,7 +96,7 @@ PASSWORD_VARIABLE = "SHARKPY_PASSWORD"
 def add_server_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that describe a server. They override the URL."""
     parser.add_argument(
-        "-u", "--url", metavar="URL", help="work on a server: hive2://[user@]host[:port][/database][;…]"
+        "-u", "--url", metavar="URL", help="work on a server: hive2://[user@]host[:port][/database][;…], or http://…"
     )
     parser.add_argument("-n", "--user", help="user on the server")
     parser.add_argument(
@@ -118,21 +119,32 @@ def open_session(
         if stays:
             opened.start_streams()
         return opened, LocalNames(opened)
-    from sharkpy.client import connect_to, parse_url
-    from sharkpy.client.remote_session import RemoteNames
+    from sharkpy.client import parse_url
+    from sharkpy.client.http_calls import is_http_url, parse_http_url
     from sharkpy.client.server_errors import LoginError
 
-    url = _with_login(parse_url(options.url), options)
+    url = _with_login(parse_http_url(options.url) if is_http_url(options.url) else parse_url(options.url), options)
     try:
-        session = connect_to(url, settings)
+        return _open_on_server(url, settings)
     except LoginError:
         if url.password or not sys.stdin.isatty():
             raise
-        session = connect_to(replace(url, password=getpass.getpass(f"Password of {url.user}: ")), settings)
-    return session, RemoteNames(session)
+    return _open_on_server(replace(url, password=getpass.getpass(f"Password of {url.user}: ")), settings)
 
 
-def _with_login(url: ServerUrl, options: argparse.Namespace) -> ServerUrl:
+def _open_on_server(url: ServerUrl | HttpUrl, settings: Mapping[str, str]) -> tuple[ShellSession, Names]:
+    from sharkpy.client import ServerUrl, connect_to
+    from sharkpy.client.http_session import HttpNames, HttpSession
+    from sharkpy.client.remote_session import RemoteNames
+
+    if isinstance(url, ServerUrl):
+        remote = connect_to(url, settings)
+        return remote, RemoteNames(remote)
+    session = HttpSession(url, settings)
+    return session, HttpNames(session)
+
+
+def _with_login(url: ServerUrl | HttpUrl, options: argparse.Namespace) -> ServerUrl | HttpUrl:
     """Add user, password and certificates to `url`, each from the option that gives it."""
     password = url.password
     if options.login_password_file is not None:

@@ -144,14 +144,15 @@ class StatementShell(ABC):
         from sharkpy.client import RemoteSession
 
         if not isinstance(self.session, RemoteSession):
-            raise SharkError("there is no server whose log could be shown", hint="start the shell with -u")
+            raise SharkError("there is no server whose log could be shown", hint="start the shell with -u hive2://…")
         self.session.log = self.write_log if is_on else None
 
     def reconnect(self) -> None:
         """Open a new session on the server."""
         from sharkpy.client import RemoteSession
+        from sharkpy.client.http_session import HttpSession
 
-        if not isinstance(self.session, RemoteSession):
+        if not isinstance(self.session, RemoteSession | HttpSession):
             raise SharkError("there is no server to connect to", hint="start the shell with -u")
         self.wait_for(self.session.reconnect)
 

@@ -8,14 +8,15 @@ import http.client
 import json
 import select
 import socket
-import ssl
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError
+from sharkpy.client.certificates import tls_context
 from sharkpy.client.server_errors import LoginError, server_error
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -36,10 +37,17 @@ class HttpUrl:
     user: str = ""
     password: str = field(default="", repr=False)
     database: str = "default"
+    tls_ca: Path | None = None
+    """PEM file with the certificates that verify the server; None for the certificates of this machine."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.is_tls else 'http'}://{host}:{self.port}"
+
+
+def is_http_url(text: str) -> bool:
+    """Return whether a URL has the scheme http or https."""
+    return text.strip().lower().startswith(tuple(f"{scheme}://" for scheme in _SCHEMES))
 
 
 def parse_http_url(text: str) -> HttpUrl:
@@ -90,7 +98,7 @@ class HttpCalls:
         url = self._url
         connection: Connection
         if url.is_tls:
-            context = ssl.create_default_context()
+            context = tls_context(url.tls_ca)
             connection = http.client.HTTPSConnection(url.host, url.port, timeout=_CONNECT_SECONDS, context=context)
         else:
             connection = http.client.HTTPConnection(url.host, url.port, timeout=_CONNECT_SECONDS)

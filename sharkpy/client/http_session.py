@@ -6,12 +6,13 @@ import contextlib
 import http.client
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from sharkpy.base.errors import CancelledError, ExecutionError, ParseError, SharkError
+from sharkpy.client.cached_names import CachedNames
 from sharkpy.client.http_calls import ARROW, Connection, HttpCalls, HttpUrl, cut, parse_http_url
 from sharkpy.client.server_errors import server_error
 from sharkpy.client.statement_texts import is_plan, used_database
@@ -22,6 +23,7 @@ from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, from_arrow, to_arrow
 
 if TYPE_CHECKING:
+    from sharkpy.execution.statement import ProgressListener
     from sharkpy.sql.parameters import Parameters
 
 _TYPE, _END, _ERROR = b"sharkpy:type", b"sharkpy:end", b"sharkpy:error"
@@ -43,9 +45,19 @@ class HttpSession:
         self._lock = threading.Lock()
         self._running: set[_Statement] = set()
         self._is_stopped = False
+        self._settings = dict(settings or {})
         self.current_database = url.database
-        body = {"settings": dict(settings or {}), "database": url.database}
-        self._id: str = self._calls.call("POST", "/v1/sessions", body)["session_id"]
+        self._id = self._open()
+
+    def _open(self) -> str:
+        body = {"settings": self._settings, "database": self.current_database}
+        return str(self._calls.call("POST", "/v1/sessions", body)["session_id"])
+
+    def reconnect(self) -> None:
+        """Open a new session in the same database, after the server has restarted or has forgotten the old session."""
+        self.stop()
+        self._calls = HttpCalls(self._url)
+        self._id, self._is_stopped = self._open(), False
 
     def __enter__(self) -> Self:
         return self
@@ -102,6 +114,17 @@ class HttpSession:
             running = list(self._running)
         for statement in running:
             statement.cancel()
+
+    def substituted(self, text: str) -> str:
+        """Return `text` unchanged: the server replaces its variables."""
+        return text
+
+    def take_console(self, console: object) -> None:
+        """Do nothing: the server's epochs are not shown."""
+
+    def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:  # noqa: ARG002
+        """Do nothing: the server reports no progress over HTTP."""
+        return lambda: None
 
     def stop(self) -> None:
         """Close the session on the server, and the connections. Idempotent."""
@@ -206,6 +229,34 @@ class _Statement:
         if connection is not None:
             cut(connection)
             connection.close()
+
+
+class HttpNames:
+    """Names for completion, as the session's SHOW statements list them."""
+
+    def __init__(self, session: HttpSession) -> None:
+        self._session = session
+        self._cache = CachedNames()
+
+    def databases(self) -> Sequence[str]:
+        return self._names("SHOW DATABASES")
+
+    def tables(self, database: str = "") -> Sequence[str]:
+        return self._names(f"SHOW TABLES IN {_quoted(database or self._session.current_database)}")
+
+    def columns(self, table: str) -> Sequence[str]:
+        database, _, name = table.replace("`", "").lower().rpartition(".")
+        return self._names(f"SHOW COLUMNS IN {_quoted(database or self._session.current_database)}.{_quoted(name)}")
+
+    def functions(self) -> Sequence[str]:
+        return self._names("SHOW FUNCTIONS")
+
+    def _names(self, statement: str) -> list[str]:
+        return self._cache.names(statement, lambda: [row[0] for row in self._session.sql(statement).fetchall()])
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _field(given: pa.Field[Any]) -> Field:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import re
-import ssl
 import struct
 import threading
 from collections.abc import Callable
@@ -20,7 +19,8 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TSSLSocket import TSSLSocket
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TTransportException
 
-from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError
+from sharkpy.base.errors import ExecutionError, SharkError
+from sharkpy.client.certificates import tls_context
 from sharkpy.client.server_errors import LoginError, server_error
 from sharkpy.client.server_url import ServerUrl
 from sharkpy.thrift.bindings import TCLIService, ttypes
@@ -130,18 +130,8 @@ def reason(error: BaseException) -> str:
 
 def _tcp(url: ServerUrl) -> Any:
     if url.is_tls:
-        return TSSLSocket(url.host, url.port, ssl_context=_tls_context(url), server_hostname=url.host)
+        return TSSLSocket(url.host, url.port, ssl_context=tls_context(url.tls_ca), server_hostname=url.host)
     return TSocket(url.host, url.port, socket_keepalive=True)
-
-
-def _tls_context(url: ServerUrl) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=str(url.tls_ca) if url.tls_ca else None)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigurationError(
-            f'"{url.tls_ca}" holds no certificates: {error.strerror or error}',
-            hint="a file in PEM is needed; keytool -exportcert -rfc takes them out of a Java trust store",
-        ) from None
 
 
 def _log_in(wire: Any, url: ServerUrl) -> None:
@@ -165,7 +155,7 @@ class _HttpTransport(THttpClient):  # type: ignore[misc]
     """Transport of one POST a call. An answer that is not Thrift becomes an error with its text."""
 
     def __init__(self, url: ServerUrl) -> None:
-        scheme, context = ("https", _tls_context(url)) if url.is_tls else ("http", None)
+        scheme, context = ("https", tls_context(url.tls_ca)) if url.is_tls else ("http", None)
         host = f"[{url.host}]" if ":" in url.host else url.host
         super().__init__(f"{scheme}://{host}:{url.port}/{url.http_path}", ssl_context=context)
         token = base64.b64encode(f"{url.user or _NOBODY}:{url.password or _NOBODY}".encode()).decode()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from sharkpy.base.errors import ExecutionError, ParseError, SharkError
 from sharkpy.client.arrow_rows import schema_of
+from sharkpy.client.cached_names import CachedNames
 from sharkpy.client.remote_calls import RemoteCalls
 from sharkpy.client.remote_operation import RemoteOperation
 from sharkpy.client.server_url import ServerUrl
@@ -169,7 +169,6 @@ class RemoteSession:
         self._calls.close()
 
 
-NAMES_CACHE_SECONDS = 10.0
 _ANY = "%"
 _ESCAPED = str.maketrans({"_": "\\_", "%": "\\%"})
 
@@ -179,7 +178,7 @@ class RemoteNames:
 
     def __init__(self, session: RemoteSession) -> None:
         self._session = session
-        self._cache: dict[tuple[str, ...], tuple[float, list[str]]] = {}
+        self._cache = CachedNames()
 
     def databases(self) -> Sequence[str]:
         return self._names("GetSchemas", ttypes.TGetSchemasReq(schemaName=_ANY), "TABLE_SCHEM")
@@ -198,16 +197,9 @@ class RemoteNames:
         return self._names("GetFunctions", ttypes.TGetFunctionsReq(functionName=_ANY), "FUNCTION_NAME")
 
     def _names(self, call: str, request: Any, column: str, *key: str) -> list[str]:
-        asked, names = self._cache.get((call, *key), (0.0, []))
-        if time.monotonic() - asked < NAMES_CACHE_SECONDS and asked:
-            return names
-        found: list[str] = []
-        try:
+        def fetch() -> Iterator[str | None]:
             for schema, batch in self._session.metadata(call, request):
                 place = [name.upper() for name in schema.names].index(column)
-                found += [name for name in batch.column(place).to_pylist() if name is not None]
-        except (SharkError, ValueError):
-            found = names
-        names = list(dict.fromkeys(found))
-        self._cache[(call, *key)] = (time.monotonic(), names)
-        return names
+                yield from batch.column(place).to_pylist()
+
+        return self._cache.names((call, *key), fetch)

@@ -24,7 +24,7 @@ _URL = re.compile(
     (?:;(?P<variables>[^?\#]*))?(?:\?(?P<settings>[^\#]*))?(?:\#(?P<hivevars>.*))?""",
     re.VERBOSE,
 )
-_HINT = "write hive2://[user@]host[:port][/database][;transportMode=http;httpPath=…;ssl=true;auth=noSasl]"
+_HINT = "write hive2://[user@]host[:port][/database][;transportMode=http;httpPath=…;ssl=true;auth=noSasl], or http://…"
 _REFUSED = {
     "principal": "Kerberos",
     "serviceDiscoveryMode": "service discovery",

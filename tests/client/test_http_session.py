@@ -17,8 +17,9 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import CancelledError, ConfigurationError, ExecutionError, SharkError
+from sharkpy.cli.main import main
 from sharkpy.client.http_calls import HttpUrl, parse_http_url
-from sharkpy.client.http_session import HttpSession
+from sharkpy.client.http_session import HttpNames, HttpSession
 from sharkpy.client.server_errors import LoginError
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.web.server import WebServer
@@ -171,12 +172,64 @@ def test_tls(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
         url = f"https://localhost:{web.port}"
         with pytest.raises(ExecutionError, match="certificate"):
             connect(url)
+        assert main(["-u", url, "--tls-ca", str(TLS / "server.crt"), "-e", "SELECT 1"]) == 0
         monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "server.crt"))
         with connect(url) as session:
             assert session.sql("SELECT 1").fetchall() == [(1,)]
             when(lambda: running(one), session.cancel)
             with pytest.raises(CancelledError):
                 session.sql(LONG).fetchall()
+
+
+def test_the_command_line(
+    locked_web: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`sharkpy -u http://…` takes options as `hive2://…` does."""
+    secret, script = tmp_path / "secret", tmp_path / "script.sql"
+    secret.write_text("analytical\n")
+    script.write_text("USE other;\n\nSELECT x, '${hivevar:day}' AS day, current_user() AS me FROM elsewhere;\n")
+    url = f"http://127.0.0.1:{locked_web.port}"
+    arguments = ["-u", f"{url}/default", "-n", "ada", "--format", "csv", "--hivevar", "day=Monday"]
+    assert main([*arguments, "--login-password-file", str(secret), "-f", str(script)]) == 0
+    assert capsys.readouterr().out == "x,day,me\n7,Monday,ada\n"
+    monkeypatch.setenv("SHARKPY_PASSWORD", "analytical")
+    assert main([*arguments, "--timing", "-e", "SELECT 1 AS a; SELECT nn FROM numbers"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "a\n1\n"
+    timing, *error = captured.err.splitlines()
+    assert timing.startswith("1 row in ")
+    assert error[0].startswith("error [42703]")
+    assert error[1].index("nn") == error[2].index("^")
+    assert main([*arguments, "-e", ".logs on"]) == 1
+    assert "hive2://" in capsys.readouterr().err
+    monkeypatch.setenv("SHARKPY_PASSWORD", "nonsense")
+    assert main([*arguments, "-e", "SELECT 5"]) == 1
+    assert "error [28000]" in capsys.readouterr().err
+    assert main(["-u", url.replace(str(locked_web.port), "1"), "-e", "SELECT 5"]) == 1
+    assert "error [08001]: cannot connect to http://127.0.0.1:1" in capsys.readouterr().err
+
+
+def test_names_for_completion(session: HttpSession) -> None:
+    names = HttpNames(session)
+    assert names.databases() == ["default", "other"]
+    assert names.tables() == ["every", "numbers"]
+    assert names.tables("other") == ["elsewhere"]
+    assert names.columns("Numbers") == names.columns("default.`numbers`") == ["n", "s"]
+    assert "substring" in names.functions()
+    assert names.tables("nowhere") == names.columns("nothing") == []
+    session.sql("CREATE TEMPORARY TABLE own AS SELECT 1 AS x")
+    assert HttpNames(session).tables() == ["every", "numbers", "own"]
+
+
+def test_reconnecting(session: HttpSession, served: Served) -> None:
+    session.sql("USE other; CREATE TEMPORARY TABLE own AS SELECT 1 AS x")
+    before = len(served.server.parts.sessions.sessions())
+    session.reconnect()
+    assert session.sql("SELECT x FROM elsewhere").fetchall() == [(7,)]
+    with pytest.raises(ExecutionError) as raised:
+        session.sql("SELECT x FROM own")
+    assert raised.value.sqlstate == "42S02"
+    until(lambda: len(served.server.parts.sessions.sessions()) == before)
 
 
 def test_nobody_there() -> None:

@@ -121,17 +121,18 @@ def _script(options: argparse.Namespace) -> str | None:
 
 
 _WAREHOUSE_HELP = "folder of the catalog and of managed tables, or a URI for these, as s3://bucket/warehouse"
+_SET, _SET_HELP = ("--set", "--hiveconf"), "a setting of the session"
 _METASTORE_HELP = "where tables are known: embedded (in the warehouse), hive, or a Hive metastore's thrift://host:port"
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="sharkpy", description="HiveQL over a columnar memory store on Spark.")
+    parser = argparse.ArgumentParser(
+        prog="sharkpy", description="HiveQL over a columnar memory store on Spark.", allow_abbrev=False
+    )
     parser.add_argument("--version", action="version", version=f"sharkpy {__version__}")
     parser.add_argument("-e", dest="execute", action="append", metavar="SQL", help="run statements and leave")
     parser.add_argument("-f", dest="file", metavar="FILE", help="run the statements of a file (-: standard input)")
-    parser.add_argument(
-        *("--set", "--hiveconf"), action="append", default=[], metavar="K=V", help="a setting of the session"
-    )
+    parser.add_argument(*_SET, action="append", default=[], metavar="K=V", help=_SET_HELP)
     parser.add_argument(
         *("--hivevar", "--define", "-d"), action="append", default=[], metavar="K=V", help="a variable of statements"
     )
@@ -142,10 +143,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--warehouse", help=_WAREHOUSE_HELP)
     parser.add_argument("--metastore", metavar="PLACE", help=_METASTORE_HELP)
     add_server_options(parser)
-    parser.set_defaults(command=None)
+    parser.set_defaults(command=None, set_after=[])
     commands = parser.add_subparsers(title="commands", metavar="command")
     for name, text in _COMMANDS:
-        command = commands.add_parser(name, help=text)
+        command = commands.add_parser(name, help=text, allow_abbrev=False)
         if name == "debug-stage":
             _add_debug_arguments(command)
         if name in _FOLDERS:
@@ -166,6 +167,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--warehouse", default=argparse.SUPPRESS, help=_WAREHOUSE_HELP)
         command.add_argument("--master", default=argparse.SUPPRESS, help="Spark master")
         command.add_argument("--metastore", metavar="PLACE", default=argparse.SUPPRESS, help=_METASTORE_HELP)
+        # A name of its own: otherwise this list would replace the one of options before the command's name.
+        command.add_argument(*_SET, dest="set_after", action="append", default=[], metavar="K=V", help=_SET_HELP)
     return parser
 
 

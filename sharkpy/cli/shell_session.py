@@ -166,7 +166,7 @@ def _password_in(path: Path) -> str:
 
 def session_settings(options: argparse.Namespace) -> dict[str, str]:
     """Settings given by `--set`, `--hivevar` and `--metastore`."""
-    settings = dict(map(_setting, options.set))
+    settings = dict(map(_setting, [*options.set, *options.set_after]))
     settings |= {f"hivevar:{key}": value for key, value in map(_setting, options.hivevar)}
     if options.metastore is None:
         return settings

@@ -25,7 +25,7 @@ from sharkpy.cli.interactive import Shell, TypedTexts, is_complete
 from sharkpy.cli.main import main
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
 from sharkpy.cli.server import LogLines
-from sharkpy.cli.shell_session import LocalNames
+from sharkpy.cli.shell_session import LocalNames, session_settings
 from sharkpy.cli.statement_shell import run_script
 from tests.waiting import allowed, until
 
@@ -320,6 +320,16 @@ def test_options_before_a_command_hold() -> None:
 
     assert _parser().parse_args(["--warehouse", "w", "demo"]).warehouse == "w"
     assert _parser().parse_args(["demo", "--warehouse", "w"]).warehouse == "w"
+    both = _parser().parse_args(["--set", "a=1", "server", "--set", "b=2", "--hiveconf", "c=3"])
+    assert session_settings(both) == {"a": "1", "b": "2", "c": "3"}
+    assert both.set_password is None
+
+
+@pytest.mark.parametrize("arguments", [["--timin"], ["server", "--set-p", "ada"], ["doctor", "--ware", "w"]])
+def test_options_are_not_abbreviated(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert "unrecognized arguments: --" in capsys.readouterr().err
 
 
 def test_progress_line() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
+import pytest
 
+from sharkpy.web import events
 from tests.thrift.caller import Caller, over_http
 from tests.waiting import until
-from tests.web.conftest import Serve
+from tests.web.conftest import Serve, Served
 from tests.web.test_queries import LONG_QUERY, run
 
 
@@ -65,6 +69,57 @@ def test_logout_ends_the_stream(serve: Serve) -> None:
         with Caller(port, transport=over_http(port, "ada", "secret ada")) as caller:
             caller.rows("SELECT 'after the logout'")
         assert len(list(changed)) <= 2, "the stream ends"
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Served], socket.socket]]:
+    """`silent(served)`: a client that follows events and reads nothing. The first event fills the system's buffers."""
+    real = events._event
+    monkeypatch.setattr(events, "_event", lambda changed: real(changed) + (b"" if changed else b": %08388608d\n\n" % 0))
+    with contextlib.ExitStack() as stack:
+
+        def follow(served: Served) -> socket.socket:
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", served.web.port))
+            client.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            until(lambda: len(served.web.events) > 0)
+            return client
+
+        yield follow
+
+
+def test_a_client_that_reads_nothing_is_cut_off(serve: Serve, silent: Callable[[Served], socket.socket]) -> None:
+    served = serve(login_seconds=2.0)
+    silent(served)
+    with (
+        Caller(served.server.port) as caller,
+        served.browser() as browser,
+        browser.stream("GET", "/api/v1/events") as answer,
+    ):
+        changed = queries(answer)
+        caller.rows("SELECT 'with a silent client'")
+        assert next(one for one in changed if "with a silent client" in one["text"])
+        until(lambda: len(served.web.events) == 1)
+        caller.rows("SELECT 'without it'")
+        assert next(one for one in changed if "without it" in one["text"])
+
+
+def test_events_that_wait_for_a_client_are_few(
+    serve: Serve, silent: Callable[[Served], socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "_LOOK_SECONDS", 0.001)
+    served = serve(login_seconds=60.0)
+    client = silent(served)
+    (follower,) = served.web.events._followers
+    with Caller(served.server.port) as caller:
+        for number in range(3 * events._MOST_WAITING):
+            caller.rows(f"SELECT {number} AS waiting")
+            assert follower.waiting.qsize() <= events._MOST_WAITING
+    received = b""
+    while not received.endswith(b"\r\n0\r\n\r\n"):
+        received = received[-10:] + client.recv(1 << 20)
+    assert len(served.web.events) == 0, "the stream has ended, since events are missing"
 
 
 def test_the_number_of_streams(serve: Serve) -> None:

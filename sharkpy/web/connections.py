@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Literal, cast
 
 import h11
@@ -29,6 +30,8 @@ class WebConnection(H11Protocol):
     2. A client must read at least something of its answer within `login_seconds`, or the `READER_SECONDS` of its
        request.
     3. A connection that the server closes has a few seconds to take the last bytes.
+    4. A client that sends nothing more after its request may have gone, or may wait for its answer. It gets interim
+       responses until the answer begins: the system of a client that has gone refuses them. Over TLS, it has gone.
     """
 
     def __init__(self, *, limits: Limits, refused: Callable[[Refusal], None], **named: Any) -> None:
@@ -38,6 +41,7 @@ class WebConnection(H11Protocol):
         self._step: tuple[object, ...] = ()
         """State of the connection; a change of it is progress."""
         self._since = time.monotonic()
+        self._is_half_closed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -63,8 +67,25 @@ class WebConnection(H11Protocol):
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is None or cycle.response_complete
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Return whether the connection stays open for an answer after its client has closed its half."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or cycle.more_body or cycle.response_complete or self.scheme == "https":
+            return False
+        cycle.keep_alive = False
+        # HTTP 1.0 has no interim responses.
+        self._is_half_closed = self.conn.their_http_version == b"1.1"
+        self._probe()
+        return self._is_half_closed
+
+    def _probe(self) -> None:
+        if self._is_half_closed and self.conn.our_state is h11.SEND_RESPONSE and not self.transport.is_closing():
+            event = h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[], reason="Continue")
+            self.transport.write(self.conn.send(event) or b"")
+
     def look(self) -> None:
         """End the connection if it has been in the same state for too long."""
+        self._probe()
         step, seconds = self._current()
         now = time.monotonic()
         if step != self._step:

@@ -61,14 +61,21 @@ def test_a_slow_body_is_given_up(serve: Serve) -> None:
         assert b" 404 " in ended(sock), "answered, and then given up"
 
 
-@pytest.mark.parametrize("sent", [b"", HEAD, HEAD + b"\r\n"])
-def test_a_client_that_closes_its_half_has_gone(serve: Serve, sent: bytes) -> None:
+@pytest.mark.parametrize(
+    ("sent", "answers"),
+    [
+        *((b"", 0), (HEAD, 0), (HEAD + b"\r\n", 1), (HEAD.replace(b"1.1", b"1.0") + b"\r\n", 0)),
+        *((HEAD + b"Content-Length: 9\r\n\r\n", 0), (HEAD + b"\r\n" + HEAD, 1)),
+    ],
+)
+def test_a_client_that_closes_its_half(serve: Serve, sent: bytes, answers: int) -> None:
+    """Answer a complete request of such a client. Otherwise the client has gone."""
     served = serve()
     with connected(served) as sock:
         sock.sendall(sent)
         sock.shutdown(socket.SHUT_WR)
         began = time.monotonic()
-        ended(sock)
+        assert ended(sock).count(b"200 OK") == answers
         assert time.monotonic() - began < 15
     with served.browser() as browser:
         assert browser.get("/healthz").status_code == 200

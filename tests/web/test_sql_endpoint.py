@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import socket
@@ -471,6 +472,29 @@ def test_a_statement_ends_when_its_client_leaves(serve: Serve, statement: str, h
         until(lambda: bool(served.server.parts.sessions.sessions()) == has_session)
         if has_session:
             assert rows(browser, "SELECT 1", **more) == [[1]]
+
+
+@pytest.mark.parametrize(
+    "statement", ["SELECT 42 AS answer", "SELECT count(*) + 42 FROM numbers WHERE n < 0", LONG_ROWS]
+)
+def test_a_client_that_closes_its_half_gets_its_rows(serve: Serve, statement: str) -> None:
+    with raw(serve(bytes_buffered=1 << 20), statement) as client:
+        client.shutdown(socket.SHUT_WR)
+        answer = http.client.HTTPResponse(client)
+        answer.begin()
+        table = pa.ipc.open_stream(answer.read()).read_all()
+        assert table.num_rows == ROWS if statement == LONG_ROWS else table.to_pylist()[0].popitem()[1] == 42
+
+
+def test_a_statement_ends_when_its_client_has_closed_both_halves(serve: Serve) -> None:
+    """The close of the second half sends nothing. The server notices it by its interim responses."""
+    served = serve()
+    with raw(served, LONG_QUERY) as client:
+        until(running(served))
+        client.shutdown(socket.SHUT_WR)
+        time.sleep(1.5)
+        assert running(served)()
+    until(lambda: not [*served.server.parts.sessions.operations()], 5)
 
 
 def test_closing_a_session_ends_its_statements(serve: Serve) -> None:

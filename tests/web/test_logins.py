@@ -60,6 +60,17 @@ def test_a_name_and_a_password_with_each_request(serve: Serve) -> None:
         assert reader.get("/queries").headers["WWW-Authenticate"].startswith("Basic")
 
 
+@pytest.mark.parametrize("knows_users", [False, True])
+def test_tokens_are_refused(serve: Serve, knows_users: bool) -> None:
+    with serve(knows_users=knows_users).browser(headers={"Authorization": "Bearer eyJhbGciOi.e30.x"}) as program:
+        for answer in (program.get("/api/v1/session"), program.post("/v1/sql", json={"statement": "SELECT 1"})):
+            assert answer.status_code == 401
+            error = answer.json()["error"]
+            assert error["sqlstate"] == "28000"
+            assert "HTTP Basic" in error["message"]
+            assert "eyJ" not in answer.text
+
+
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b'{"user": 1, "password": "x"}', b'{"user": "ada"}', b"[" * 100_000]
 )

@@ -226,7 +226,7 @@ class SessionBase:
     def kill_first(self, kill: Callable[[str, CancelledError], bool]) -> Callable[[], None]:
         """Ask `kill` to cancel a statement before the sessions are asked, until the returned function is called.
 
-        Owners of statements, such as the operations of a server, also free what they have of its rows.
+        Owners of statements, such as the operations of a server, also free its rows.
         """
         killers = self._shared.killers
         killers.add(kill)

@@ -73,6 +73,15 @@ def _zone(name: str) -> datetime.tzinfo | None:
         return None
 
 
+def arrow_zone(name: str) -> str:
+    """Return Arrow's name of a time zone: an offset, or a name of the time zone database."""
+    zone = time_zone(name)
+    if isinstance(zone, datetime.timezone):
+        # The end of a moment's ISO form is its offset: +HH:MM.
+        return datetime.datetime.now(zone).isoformat()[-6:]
+    return str(zone)
+
+
 def check_zone(name: str) -> str:
     """Return the name as settings store it. Raise ConfigurationError if there is no such zone."""
     bare = name.strip().strip("'\"")

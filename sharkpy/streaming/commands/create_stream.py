@@ -19,7 +19,7 @@ from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.parse_limits import whole_number
 from sharkpy.base.settings import TIME_ZONE
-from sharkpy.base.time_zone import zone_name
+from sharkpy.base.time_zone import arrow_zone, zone_name
 from sharkpy.base.users import user_name
 from sharkpy.catalog.catalog import Catalog, new_table_id
 from sharkpy.catalog.kafka_options import (
@@ -59,7 +59,7 @@ from sharkpy.sources.kafka.records import check_values, text_or_bytes
 from sharkpy.streaming.epoch_tables import become_targets, check_target
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.sources.closed_windows import feed_windows, watermark_of
-from sharkpy.streaming.sources.rate_reader import arrow_zone, rate_format
+from sharkpy.streaming.sources.rate_reader import rate_format
 from sharkpy.streaming.sources.socket_reader import host_and_port
 from sharkpy.streaming.sources.table_reader import followed_table, remove_dropped_files
 from sharkpy.values.types import Schema

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError, SharkError
 from sharkpy.base.settings import TIME_ZONE
-from sharkpy.base.time_zone import zone_name
+from sharkpy.base.time_zone import arrow_zone, zone_name
 from sharkpy.catalog.kafka_options import RAW, TOPIC, ZONE, paths_in
 from sharkpy.catalog.model import StorageFormat, StreamSource
 from sharkpy.execution.commands.storage import epoch_format, stored_schema
@@ -18,7 +18,6 @@ from sharkpy.sources.kafka.producer import CommitMark, MarkedProducer
 from sharkpy.sources.kafka.records import text_or_bytes
 from sharkpy.streaming import kill_points
 from sharkpy.streaming.sinks.sink import SinkType, rows_of
-from sharkpy.streaming.sources.rate_reader import arrow_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable

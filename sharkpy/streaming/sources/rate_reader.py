@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 import time
 from typing import TYPE_CHECKING
 
 from sharkpy.base.settings import TIME_ZONE
-from sharkpy.base.time_zone import time_zone, zone_name
+from sharkpy.base.time_zone import arrow_zone, zone_name
 from sharkpy.catalog.continuous_query import Position
 from sharkpy.catalog.model import StorageFormat, StreamSource
 from sharkpy.catalog.stream_kinds import MAX_ROWS, RATE, ROWS_PER_SECOND, START_MS
@@ -76,12 +75,3 @@ def rate_format(source: StreamSource, conf: Conf) -> StorageFormat:
     rate = str(RATE.value(source.options, ROWS_PER_SECOND))
     zone = arrow_zone(zone_name(conf.value(TIME_ZONE)))
     return StorageFormat(NAME, ((ROWS_PER_SECOND, rate), (START_MS, options[START_MS]), (ZONE, zone)))
-
-
-def arrow_zone(name: str) -> str:
-    """Return Arrow's name of a time zone: an offset, or a name of the time zone database."""
-    zone = time_zone(name)
-    if isinstance(zone, datetime.timezone):
-        # The end of a moment's ISO form is its offset: +HH:MM.
-        return datetime.datetime.now(zone).isoformat()[-6:]
-    return str(zone)

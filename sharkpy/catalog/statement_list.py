@@ -260,7 +260,8 @@ def newest_failures(
     """Return the newest failures among the last `searched` statements, of one user if it is given."""
     chosen, parameters = ("", ()) if user is None else (" AND l.user = ?", (user,))
     sql = (
-        "SELECT l.query_id, l.started, json_extract(s.body, '$.sqlstate'), json_extract(s.body, '$.error')"
+        "SELECT l.query_id, l.started, ifnull(json_extract(s.body, '$.sqlstate'), ''),"
+        " ifnull(json_extract(s.body, '$.error'), '')"
         " FROM statement_list_ l JOIN statement_ s ON s.number = l.number"
         " WHERE l.number > (SELECT max(number) FROM statement_list_) - ? AND l.state IN (?, ?)"
         f"{chosen} ORDER BY l.number DESC LIMIT ?"

@@ -7,11 +7,14 @@ from __future__ import annotations
 import enum
 import json
 import sqlite3
+import sys
 import time
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from sharkpy.catalog.statement_list import (
     FailedStatement,
@@ -118,10 +121,14 @@ VERSION = 2
 """Version of `body`. Rows of earlier versions lack some figures. Later ones are not read, and are deleted by age."""
 _BUSY_SECONDS = 1.0
 _DAY_SECONDS = 86_400.0
-_FIELDS = tuple(field.name for field in fields(StatementRecord))
+_PAGE = 1_000
+"""Records that are read at once when all are read."""
+_LARGE = ("profile", "plan")
+"""Fields in `details`. In rows of earlier engines `body` has them."""
+_SMALL = tuple((field.name, field.default) for field in fields(StatementRecord) if field.name not in _LARGE)
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS statement_ (number INTEGER PRIMARY KEY, query_id TEXT UNIQUE NOT NULL,"
-    " user TEXT NOT NULL, started REAL NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL)",
+    " user TEXT NOT NULL, started REAL NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL, details BLOB)",
     "CREATE INDEX IF NOT EXISTS statement_started ON statement_ (started)",
 )
 
@@ -140,14 +147,19 @@ class StatementFile:
         self._most_days = most_days
 
     def append(self, records: Sequence[StatementRecord]) -> None:
-        rows = [(one.query_id, one.user, one.started.timestamp(), VERSION, _body(one)) for one in records]
+        rows = [
+            (one.query_id, one.user, one.started.timestamp(), VERSION, body_of(one), _details(one)) for one in records
+        ]
         with self._connection() as connection:
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA:
                 connection.execute(statement)
+            if _large_column(connection) != "details":
+                connection.execute("ALTER TABLE statement_ ADD COLUMN details BLOB")
             connection.executemany(
-                "INSERT OR REPLACE INTO statement_ (query_id, user, started, version, body) VALUES (?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO statement_ (query_id, user, started, version, body, details)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
                 rows,
             )
             oldest = time.time() - self._most_days * _DAY_SECONDS
@@ -160,7 +172,7 @@ class StatementFile:
             connection.execute("COMMIT")
 
     def chosen(self, choice: StatementChoice) -> list[StatementRecord]:
-        """Return the first chosen records, in their order."""
+        """Return the first chosen records, in their order, without their plans and profiles."""
         with self._connection() as connection:
             if not _has_table(connection, "statement_list_"):
                 return []
@@ -178,21 +190,43 @@ class StatementFile:
                 return []
             return newest_failures(connection, user, searched, limit)
 
-    def newest(self, user: str | None = None) -> Iterator[StatementRecord]:
-        """Yield records, newest first; only the records of `user` if it is given."""
+    def newest(
+        self, user: str | None = None, has: Callable[[StatementRecord], bool] = lambda _: True
+    ) -> Iterator[StatementRecord]:
+        """Yield the records that `has` chooses by their small fields, newest first; of one user if it is given."""
         chosen, parameters = ("", ()) if user is None else (" AND user = ?", (user,))
         with self._connection() as connection:
-            if _has_table(connection):
-                sql = f"SELECT body FROM statement_ WHERE version <= ?{chosen} ORDER BY started DESC"
-                yield from (_record(body) for (body,) in connection.execute(sql, (VERSION, *parameters)))
+            if not (large := _large_column(connection)):
+                return
+            sql = f"SELECT body, {large} FROM statement_ WHERE version <= ?{chosen} ORDER BY started DESC"
+            for body, details in connection.execute(sql, (VERSION, *parameters)):
+                record = _record(body)
+                if has(record):
+                    yield _whole(record, details)
 
     def find(self, query_id: str) -> StatementRecord | None:
         with self._connection() as connection:
-            if not _has_table(connection):
+            if not (large := _large_column(connection)):
                 return None
-            sql = "SELECT body FROM statement_ WHERE query_id = ? AND version <= ?"
+            sql = f"SELECT body, {large} FROM statement_ WHERE query_id = ? AND version <= ?"
             row = connection.execute(sql, (query_id, VERSION)).fetchone()
-        return None if row is None else _record(row[0])
+        return None if row is None else _whole(_record(row[0]), row[1])
+
+    def bodies(self, user: str | None) -> Iterator[list[tuple[str, str]]]:
+        """Yield ids and small fields (see `body_of`) in pages, newest first; of one user if it is given."""
+        with self._connection() as connection:
+            if _has_table(connection):
+                for page in _pages(connection, "body", user):
+                    yield [(query_id, body) for query_id, body in page]
+
+    def profiles(self, user: str | None) -> Iterator[list[tuple[str, str]]]:
+        """Yield ids and profiles of the statements that have one, in pages; of one user if it is given."""
+        with self._connection() as connection:
+            if large := _large_column(connection):
+                columns = f"{large}, CASE WHEN {large} IS NULL THEN body END"
+                for page in _pages(connection, columns, user):
+                    found = ((query_id, _profile(details, body)) for query_id, details, body in page)
+                    yield [one for one in found if one[1]]
 
     def texts(self, query_ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of saved statements by their ids."""
@@ -217,9 +251,29 @@ def _has_table(connection: sqlite3.Connection, name: str = "statement_") -> bool
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
 
 
-def _body(record: StatementRecord) -> str:
+def _large_column(connection: sqlite3.Connection) -> str:
+    """Return the expression of the large fields: NULL if only earlier engines wrote the table, "" without a table."""
+    names = {name for _, name, *_ in connection.execute("PRAGMA table_info(statement_)")}
+    return "" if not names else "details" if "details" in names else "NULL"
+
+
+def _pages(connection: sqlite3.Connection, columns: str, user: str | None) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield rows of the id and `columns`. No transaction is open between two pages."""
+    chosen, parameters = ("", ()) if user is None else (" AND user = ?", (user,))
+    sql = (
+        f"SELECT number, query_id, {columns} FROM statement_"
+        f" WHERE number < ? AND version <= ?{chosen} ORDER BY number DESC LIMIT {_PAGE}"
+    )
+    last = sys.maxsize
+    while page := connection.execute(sql, (last, VERSION, *parameters)).fetchall():
+        last = page[-1][0]
+        yield [row[1:] for row in page]
+
+
+def body_of(record: StatementRecord) -> str:
+    """Return the record without plan and profile as JSON in ASCII. Fields with their defaults are left out."""
     # Not `asdict`, which makes deep copies.
-    values = {name: getattr(record, name) for name in _FIELDS}
+    values = {name: value for name, default in _SMALL if (value := getattr(record, name)) != default}
     values["started"] = record.started.timestamp()
     return json.dumps(values, ensure_ascii=True, separators=(",", ":"))
 
@@ -229,3 +283,27 @@ def _record(body: str) -> StatementRecord:
     values["started"] = datetime.fromtimestamp(values["started"], UTC)
     values["state"] = StatementState(values["state"])
     return StatementRecord(**values)
+
+
+def _details(record: StatementRecord) -> bytes | None:
+    """Return the profile, whose JSON has no line breaks, and after a line break the plan, compressed."""
+    if not record.profile and not record.plan:
+        return None
+    return zlib.compress(f"{record.profile}\n{record.plan}".encode("utf-8", "surrogatepass"))
+
+
+def _split(details: bytes) -> tuple[str, str]:
+    """Return profile and plan."""
+    profile, _, plan = zlib.decompress(details).decode("utf-8", "surrogatepass").partition("\n")
+    return profile, plan
+
+
+def _profile(details: bytes | None, body: str) -> str:
+    return _record(body).profile if details is None else _split(details)[0]
+
+
+def _whole(record: StatementRecord, details: bytes | None) -> StatementRecord:
+    if details is None:
+        return record
+    profile, plan = _split(details)
+    return replace(record, profile=profile, plan=plan)

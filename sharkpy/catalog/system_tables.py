@@ -6,7 +6,7 @@ the position of a row in its files, or of a record in its topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,15 +26,15 @@ SYSTEM_DATABASES = (SYSTEM_DATABASE, INFORMATION_SCHEMA)
 
 @dataclass(frozen=True, slots=True)
 class SystemTable:
-    """A table of the engine. `rows` computes its current rows, with the columns of `schema`."""
+    """A table of the engine. `rows` computes its current rows, in parts with the columns of `schema`."""
 
     database: str
     name: str
     schema: Schema
-    rows: Callable[[], pa.Table] = field(repr=False)
+    rows: Callable[[], Iterable[pa.Table]] = field(repr=False)
 
     def __iter__(self) -> Iterator[pa.Table]:
-        yield self.rows()
+        yield from self.rows()
 
 
 FILE_NAME, BLOCK_OFFSET = "input__file__name", "block__offset__inside__file"

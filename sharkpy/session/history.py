@@ -17,7 +17,7 @@ from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.base.wildcards import name_matches
 from sharkpy.catalog.statement_list import FAILED, WRITE_WORDS, FailedStatement, ShapeRow, WriteRow
-from sharkpy.catalog.statement_records import StatementFile, StatementState
+from sharkpy.catalog.statement_records import StatementFile, StatementState, body_of
 from sharkpy.catalog.statement_shapes import shape_number
 
 if TYPE_CHECKING:
@@ -66,21 +66,37 @@ class StatementHistory:
 
         `like`: a pattern of SHOW that the whole text matches; `user`: only the statements of this user.
         """
-        known = list(self._records)
-        # A statement that has ended in the meantime is in both.
-        by_id = {one.query_id: one for one in (*running, *known) if user is None or one.user == user}
+        by_id = self._in_memory(running, user)
         found = [one for one in by_id.values() if like is None or name_matches(one.text, like)]
-        saved = (
-            one
-            for one in self._saved(user)
-            if one.query_id not in by_id and (like is None or name_matches(one.text, like))
-        )
-        found += itertools.islice(saved, limit)
+
+        def is_wanted(one: StatementRecord) -> bool:
+            return one.query_id not in by_id and (like is None or name_matches(one.text, like))
+
+        found += itertools.islice(self._saved(lambda file: file.newest(user, is_wanted)), limit)
         found.sort(key=lambda one: one.started, reverse=True)
         return found[:limit]
 
+    def bodies(self, running: Iterable[StatementRecord], user: str | None) -> Iterator[list[str]]:
+        """Yield all statements, of one user if it is given, as pages of JSON: see `body_of`."""
+        by_id = self._in_memory(running, user)
+        yield [body_of(one) for one in by_id.values()]
+        for page in self._saved(lambda file: file.bodies(user)):
+            yield [body for query_id, body in page if query_id not in by_id]
+
+    def profiles(self, running: Iterable[StatementRecord], user: str | None) -> Iterator[list[tuple[str, str]]]:
+        """Yield ids and profiles of the statements that have one, of one user if it is given, in pages."""
+        by_id = self._in_memory(running, user)
+        yield [(one.query_id, one.profile) for one in by_id.values() if one.profile]
+        for page in self._saved(lambda file: file.profiles(user)):
+            yield [one for one in page if one[0] not in by_id]
+
+    def _in_memory(self, running: Iterable[StatementRecord], user: str | None) -> dict[str, StatementRecord]:
+        # A statement that has ended in the meantime is in both.
+        known = (*running, *list(self._records))
+        return {one.query_id: one for one in known if user in (None, one.user)}
+
     def chosen(self, running: Iterable[StatementRecord], choice: StatementChoice) -> list[StatementRecord]:
-        """Return the first chosen statements, running and ended ones, in their order."""
+        """Return the first chosen statements, running and ended ones, in their order. Saved ones have no plans."""
         by_id = {one.query_id: one for one in (*running, *list(self._records))}
         saved = self._read(lambda file: file.chosen(choice)) or []
         # A statement that has ended in the meantime is in several of them.
@@ -145,11 +161,12 @@ class StatementHistory:
             log.warning("the saved history of statements cannot be read: %s", error)
             return None
 
-    def _saved(self, user: str | None) -> Iterator[StatementRecord]:
+    def _saved(self, read: Callable[[StatementFile], Iterator[Read]]) -> Iterator[Read]:
+        """Yield what `read` reads in the file, as far as it can be read."""
         if self._file is None:
             return
         try:
-            yield from self._file.newest(user)
+            yield from read(self._file)
         except sqlite3.Error as error:
             log.warning("the saved history of statements cannot be read: %s", error)
 

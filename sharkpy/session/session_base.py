@@ -182,10 +182,10 @@ class SessionBase:
         `like`: a pattern of SHOW that the whole text matches; `user`: only the statements of this user; `query_id`:
         only the statement with this id.
         """
-        if self.restrictions.sees_own_statements:
-            if user not in (None, self._user):
+        if self.seen_user is not None:
+            if user not in (None, self.seen_user):
                 return []
-            user = self._user
+            user = self.seen_user
         running, history = self._shared.running_statements(), self._shared.history
         if query_id is None:
             return history.newest(running, limit, like, user)
@@ -196,6 +196,11 @@ class SessionBase:
     def session_name(self) -> str:
         """Name of this session in records of statements."""
         return self._state.name
+
+    @property
+    def seen_user(self) -> str | None:
+        """The user to whose statements the session is limited, or None."""
+        return self._user if self.restrictions.sees_own_statements else None
 
     @property
     def statement_history(self) -> StatementHistory:

@@ -186,8 +186,8 @@ def system_tables(session: StreamSession) -> Mapping[str, SystemTable]:
     }
 
 
-def _made(schema: Schema, rows: Callable[[], Iterable[Row]]) -> pa.Table:
-    return table_of(schema, rows())
+def _made(schema: Schema, rows: Callable[[], Iterable[Row]]) -> list[pa.Table]:
+    return [table_of(schema, rows())]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, replace
+from dataclasses import asdict, astuple, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import NoneType
@@ -18,6 +20,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, CancelledError, ParseError, SharkError, StatementTimeoutError
+from sharkpy.catalog import statement_records
+from sharkpy.catalog.statement_list import StatementChoice
 from sharkpy.catalog.statement_records import StatementFile, StatementRecord, StatementState, cut_text
 from sharkpy.execution.restrictions import Restrictions
 from tests.waiting import until
@@ -408,6 +412,67 @@ def test_rows_of_another_version_are_left_alone(tmp_path: Path) -> None:
         connection.execute("UPDATE statement_ SET version = 99, body = 'new' WHERE query_id = 'q0'")
     assert [one.query_id for one in file.newest()] == ["q1"]
     assert file.find("q0") is None
+
+
+# Plans and profiles
+
+
+def wide(number: int) -> list[StatementRecord]:
+    """Records with plans and profiles of usual sizes."""
+    plan = "stage 1: 1 task in the driver\n" + "  FileScan default.t [k#1] where \ud800 (k#1 > 5)\n" * 7
+    operators = [{"id": at, "children": [], "kind": "FileScan", "label": f"scan {at}", "rows": at} for at in range(18)]
+    profile = json.dumps({"root": 0, "operators": operators}, separators=(",", ":"))
+    return [replace(one, plan=plan, profile=profile) for one in records(number)]
+
+
+def test_rows_of_earlier_engines_have_plans_in_their_bodies(tmp_path: Path) -> None:
+    path, kept = str(tmp_path / "f.sqlite"), wide(3)
+    file = StatementFile(path, 100, 1.0)
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "CREATE TABLE statement_ (number INTEGER PRIMARY KEY, query_id TEXT UNIQUE NOT NULL, user TEXT NOT NULL,"
+            " started REAL NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL)"
+        )
+        for version, one in ((1, kept[0]), (2, kept[1])):
+            body = json.dumps({**asdict(one), "started": one.started.timestamp()})
+            row = (version, one.query_id, one.user, one.started.timestamp(), version, body)
+            connection.execute("INSERT INTO statement_ VALUES (?, ?, ?, ?, ?, ?)", row)
+    for newest_first in (kept[1::-1], kept[::-1]):
+        assert list(file.newest()) == newest_first
+        assert [file.find(one.query_id) for one in newest_first] == newest_first
+        pages = list(file.profiles(None))
+        assert pages == [[(one.query_id, one.profile) for one in newest_first]]
+        assert [one for one, _ in next(file.bodies(None))] == [one.query_id for one in newest_first]
+        # The column of details is added to the table.
+        file.append(kept[2:])
+
+
+def test_lists_read_no_plans(tmp_path: Path) -> None:
+    path, kept = tmp_path / "f.sqlite", wide(2_000)
+    file = StatementFile(str(path), 10_000, 1.0)
+    file.append(kept)
+    most = 1_500
+    assert path.stat().st_size < most * len(kept) < len(kept[0].plan + kept[0].profile) * len(kept)
+    with sqlite3.connect(path) as connection:
+        ((size,),) = connection.execute("SELECT max(length(body)) FROM statement_").fetchall()
+        assert size < 300
+        connection.execute("UPDATE statement_ SET details = x'00'")
+    assert len(file.chosen(StatementChoice())) == 50
+    assert sum(map(len, file.bodies(None))) == len(kept)
+    assert list(file.newest(has=lambda one: one.query_id == "none")) == []
+    with pytest.raises(zlib.error):
+        file.find("q7")
+
+
+def test_pages_of_all_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statement_records, "_PAGE", 7)
+    file, kept = StatementFile(str(tmp_path / "f.sqlite"), 100, 1.0), wide(30)
+    assert list(file.bodies(None)) == list(file.profiles(None)) == []
+    file.append([replace(one, user="bob") if number % 3 else one for number, one in enumerate(kept)])
+    for user, number in ((None, 30), ("ada", 10), ("nobody", 0)):
+        for pages in (list(file.bodies(user)), list(file.profiles(user))):
+            assert max(map(len, pages), default=0) <= 7
+            assert len({query_id for page in pages for query_id, _ in page}) == sum(map(len, pages)) == number
 
 
 def test_a_file_that_cannot_be_written_is_a_line_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import ConfigurationError, ParseError, SharkError
+from sharkpy.catalog import statement_records
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.explain import profile_html
 from sharkpy.explain.profile_json import profile_of
@@ -223,6 +224,34 @@ def test_sys_operators(context: sharkpy.SharkContext) -> None:
         f" AND o.parent_id = p.operator_id WHERE o.query_id = '{query_id}' AND p.query_id IS NULL"
     )
     assert rows(context, orphans) == [(1,)], "the root"
+
+
+def test_saved_statements_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"shark.history.saved": True}
+    of_sums = " FROM sys.queries WHERE text LIKE 'SELECT sum%' ORDER BY started"
+    tree = "SELECT operator_id, parent_id, stage, kind, label FROM sys.operators WHERE query_id = '{}' ORDER BY 1"
+    with sharkpy.connect("local[2]", tmp_path / "w", **options) as context:
+        for number in range(10):
+            context.sql(f"SELECT sum(k + {number}) FROM (SELECT explode(sequence(1, 9)) AS k) t").fetchall()
+        with pytest.raises(ParseError):
+            context.sql("SELEC '\ud800 \U0001f988 \u00e9'")
+        _, known, *_ = context.history()
+        before = rows(context, f"SELECT *{of_sums}"), rows(context, tree.format(known.query_id))
+        assert (len(before[0]), [row[:2] for row in before[1]][:2]) == (10, [(0, None), (1, 0)])
+    monkeypatch.setattr(statement_records, "_PAGE", 4)
+    with sharkpy.connect("local[2]", tmp_path / "w", **options) as context:
+        assert context.history(query_id=known.query_id) == [known]
+        assert profile_of(known)
+        assert rows(context, f"SELECT *{of_sums}") == before[0]
+        assert rows(context, tree.format(known.query_id)) == before[1]
+        text = "SELECT text, tag, sqlstate FROM sys.queries WHERE state = 'failed'"
+        assert rows(context, text) == [("SELEC '? \U0001f988 \u00e9'", None, "42601")]
+        for name in ("queries", "operators"):
+            table = context.catalog.system_table("sys", name)
+            assert table is not None
+            parts = [part.num_rows for part in table]
+            assert len(parts) > 3
+            assert max(parts[1:]) <= 4 * len(before[1])
 
 
 def test_users_see_rows_of_their_own(context: sharkpy.SharkContext) -> None:

@@ -52,8 +52,8 @@ def _schema(names: str) -> Schema:
     return Schema(tuple(Field(name, INT if name == "ordinal_position" else STRING) for name in names.split()))
 
 
-def _made(schema: Schema, rows: Callable[[Catalog], Iterable[Row]], catalog: Catalog) -> pa.Table:
-    return table_of(schema, rows(catalog))
+def _made(schema: Schema, rows: Callable[[Catalog], Iterable[Row]], catalog: Catalog) -> list[pa.Table]:
+    return [table_of(schema, rows(catalog))]
 
 
 def _schemata(catalog: Catalog) -> Iterator[Row]:

@@ -182,12 +182,11 @@ Rows = Callable[[LakeTable], Iterable[Row]]
 def metadata_table(table: LakeTable, what: str, schema: Schema, rows: Rows) -> SystemTable:
     """Metadata table `what` of a table; its rows are made when it is read."""
 
-    def made() -> pa.Table:
+    def made() -> list[pa.Table]:
         values = list(zip(*rows(table), strict=True)) or [()] * len(schema)
         target = arrow_schema(schema)
-        return pa.table(
-            [pa.array(list(column), field.type) for column, field in zip(values, target, strict=True)], schema=target
-        )
+        arrays = [pa.array(list(column), field.type) for column, field in zip(values, target, strict=True)]
+        return [pa.table(arrays, schema=target)]
 
     return SystemTable(table.database, f"{table.name}.{what}", schema, made)
 

@@ -93,6 +93,7 @@ PLACES: dict[str, dict[str, str]] = {
     "execution/workers/worker_environment.py": {"read_bytes": SYSTEM},
     "explain/profile_html.py": {"read_text": SYSTEM},
     "ml/models/model_json.py": {"open": OWNER, "read_text": OWNER},
+    "session/statement_tables.py": {"read_json": NONE},
     "sources/avro_decoder.py": {"input_stream": NONE},
     "sources/csv_files/reader.py": {"read_csv": NONE},
     "catalog/file_options.py": {"read_csv": "a word of SQL", "read_json": "a word of SQL"},

@@ -39,15 +39,8 @@ export interface Progress {
   queued_behind: number | null;
 }
 
-export interface Query {
-  query_id: string;
-  state: QueryState;
-  kind: string | null;
-  text: string;
-  user: string | null;
-  session: string | null;
-  tag: string | null;
-  started: string;
+/** Figures of a statement. Figures that were not measured are null. */
+export interface StatementFigures {
   seconds: number | null;
   queued_seconds: number | null;
   planning_seconds: number | null;
@@ -61,6 +54,17 @@ export interface Query {
   peak_bytes: number | null;
   blocks_read: number | null;
   blocks_pruned: number | null;
+}
+
+export interface Query extends StatementFigures {
+  query_id: string;
+  state: QueryState;
+  kind: string | null;
+  text: string;
+  user: string | null;
+  session: string | null;
+  tag: string | null;
+  started: string;
   progress: Progress | null;
   error: SqlError | null;
 }
@@ -116,25 +120,12 @@ export interface Decision {
   figures: Record<string, number | string>;
 }
 
-export interface Profile {
+export interface Profile extends StatementFigures {
   version: 1;
   query_id: string;
   text: string;
   user: string;
   started: string;
-  seconds: number | null;
-  planning_seconds: number | null;
-  queued_seconds: number | null;
-  running_seconds: number | null;
-  rows_read: number | null;
-  rows_returned: number | null;
-  rows_written: number | null;
-  bytes_read: number | null;
-  bytes_spilled: number | null;
-  cpu_seconds: number | null;
-  peak_bytes: number | null;
-  blocks_read: number | null;
-  blocks_pruned: number | null;
   root: number | null;
   operators: Operator[];
   stages: Stage[];

@@ -17,7 +17,7 @@ from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.udf import registry
 from sharkpy.udf.function import AggregateFunction, Function, RelationFunction, TableFunction, WindowFunction
 from sharkpy.web.errors import RefusedError
-from sharkpy.web.listings import check_parameters, number, tagged
+from sharkpy.web.listings import check_parameters, number, page_of, tagged
 from sharkpy.web.requests import ApiRequest, Parameter
 
 if TYPE_CHECKING:
@@ -81,9 +81,10 @@ def catalog(request: ApiRequest) -> Response:
     check_parameters(request, CATALOG_PARAMETERS)
     given, known = request.http.query_params, request.parts.engine_session.catalog
     limit = number(request, "limit", _MOST_TABLES, 1, _MOST_TABLES)
-    by_database = {name: list(_tables(known, name)) for name in [*known.database_names(), *_system_databases(known)]}
+    systems = _system_databases(known)
+    by_database = {name: list(_tables(known, name)) for name in known.database_names()} | systems
     databases = [
-        CatalogDatabase(name, _comment(known, name), len(tables), bool(tables) and tables[0].kind == _SYSTEM)
+        CatalogDatabase(name, _comment(known, name), len(tables), name in systems)
         for name, tables in by_database.items()
     ]
     wanted, part = given.get("database"), given.get("text", "").lower()
@@ -107,10 +108,6 @@ def _place(table: CatalogTable) -> str:
 
 
 def _tables(known: Catalog, database: str) -> Iterator[CatalogTable]:
-    systems = _system_databases(known).get(database)
-    if systems is not None:
-        yield from (CatalogTable(database, one.name, _SYSTEM) for one in systems)
-        return
     try:
         tables = known.tables(database)
     except DatabaseNotFoundError:  # It was dropped meanwhile.
@@ -118,11 +115,11 @@ def _tables(known: Catalog, database: str) -> Iterator[CatalogTable]:
     yield from (CatalogTable(database, one.name, kind_of(one)) for one in tables if one.kind not in TEMPORARY_KINDS)
 
 
-def _system_databases(known: Catalog) -> dict[str, list[SystemTable]]:
+def _system_databases(known: Catalog) -> dict[str, list[CatalogTable]]:
     """Return the engine's own databases that no user's database hides, with their tables."""
-    found: dict[str, list[SystemTable]] = {}
+    found: dict[str, list[CatalogTable]] = {}
     for one in known.surroundings.system_tables().values():
-        found.setdefault(one.database, []).append(one)
+        found.setdefault(one.database, []).append(CatalogTable(one.database, one.name, _SYSTEM))
     return {name: tables for name, tables in found.items() if known.find_database(name) is None}
 
 
@@ -159,12 +156,10 @@ class ColumnsAnswer:
 
 
 def columns(request: ApiRequest) -> ColumnsAnswer:
-    check_parameters(request, COLUMN_PARAMETERS)
-    start = number(request, "offset", 0, 0, 1_000_000)
-    limit = number(request, "limit", _MOST_COLUMNS, 1, _MOST_COLUMNS)
+    shown = page_of(request, COLUMN_PARAMETERS, _MOST_COLUMNS, _MOST_COLUMNS)
     if (system := system_table(request)) is not None:
         fields = list(system.schema)
-        return ColumnsAnswer([_column(one) for one in fields[start : start + limit]], len(fields))
+        return ColumnsAnswer([_column(one) for one in fields[shown]], len(fields))
     table = table_of(request)
     fields, partitions = list(table.shown_schema), frozenset(table.partition_columns)
     enabled = [one for one in table.constraints if one.is_enabled]
@@ -179,7 +174,7 @@ def columns(request: ApiRequest) -> ColumnsAnswer:
             one.name in required,
             defaults.get(one.name),
         )
-        for one in fields[start : start + limit]
+        for one in fields[shown]
     ]
     return ColumnsAnswer(page, len(fields))
 

@@ -34,6 +34,15 @@ def number(request: ApiRequest, name: str, default: int, least: int, most: int) 
     return int(given)
 
 
+def page_of(request: ApiRequest, known: Collection[Parameter], default: int, most: int, last: int = 1_000_000) -> slice:
+    """Return the part of a listing that `offset` (at most `last`) and `limit` name. Raise RefusedError 400 for a value
+    out of bounds, or for a parameter that is not `known`.
+    """
+    check_parameters(request, known)
+    start = number(request, "offset", 0, 0, last)
+    return slice(start, start + number(request, "limit", default, 1, most))
+
+
 def tagged(request: ApiRequest, answer: object) -> Response:
     """Return the answer with an ETag, or 304 if the client has named this tag in If-None-Match."""
     body = json_bytes(answer)

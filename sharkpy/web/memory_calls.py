@@ -23,7 +23,7 @@ from sharkpy.execution.commands.table_statistics import current_statistics
 from sharkpy.values.types import to_arrow
 from sharkpy.values.value_text import format_value
 from sharkpy.web.catalog_calls import COLUMN_PARAMETERS, system_table, table_of
-from sharkpy.web.listings import check_parameters, number
+from sharkpy.web.listings import page_of
 from sharkpy.web.requests import ApiRequest
 
 if TYPE_CHECKING:
@@ -80,14 +80,11 @@ class StatisticsAnswer:
 
 
 def statistics(request: ApiRequest) -> StatisticsAnswer:
-    check_parameters(request, COLUMN_PARAMETERS)
-    start = number(request, "offset", 0, 0, 1_000_000)
-    limit = number(request, "limit", 50, 1, _MOST_COLUMNS)
+    shown = page_of(request, COLUMN_PARAMETERS, 50, _MOST_COLUMNS)
     session = request.parts.engine_session
     if system_table(request) is not None:
         return StatisticsAnswer([], False)
     table = table_of(request)
-    page = list(table.shown_schema)[start : start + limit]
     analyzed = current_statistics(table, None, session)
     version = session.table_cache.loaded_version(table) if session.table_cache.is_cached(table) else None
     # Only some Hive partitions may be in memory.
@@ -95,7 +92,7 @@ def statistics(request: ApiRequest) -> StatisticsAnswer:
     own = version.statistics if version is not None and is_whole else None
     found: list[ColumnFigures] = []
     last = monotonic() + _SECONDS
-    for field in page:
+    for field in list(table.shown_schema)[shown]:
         of_analyze = None if analyzed is None else analyzed.column(field.name)
         if own is not None and field.name in own.columns:
             found.append(_of_blocks(field, own, of_analyze))
@@ -195,9 +192,7 @@ class MemoryAnswer:
 
 
 def memory(request: ApiRequest) -> MemoryAnswer:
-    check_parameters(request, COLUMN_PARAMETERS)
-    start = number(request, "offset", 0, 0, 1_000_000)
-    limit = number(request, "limit", 50, 1, _MOST_COLUMNS)
+    shown = page_of(request, COLUMN_PARAMETERS, 50, _MOST_COLUMNS)
     session = request.parts.engine_session
     table = None if system_table(request) is not None else table_of(request)
     if table is None or not session.table_cache.is_cached(table):
@@ -205,7 +200,6 @@ def memory(request: ApiRequest) -> MemoryAnswer:
     version = session.table_cache.loaded_version(table)
     if version is None:
         return _nothing(table.cache_mode, str(table.cache_policy))
-    page = list(version.schema)[start : start + limit]
     sample = _spread(version.blocks, _SAMPLED_BLOCKS)
     in_memory = sum(map(_is_in_memory, sample))
     partitions = session.table_cache.bytes_by_partition(table) if table.is_partitioned else {}
@@ -215,7 +209,7 @@ def memory(request: ApiRequest) -> MemoryAnswer:
         has_durable_copy=bool(sample) and all(one.durable_path is not None for one in sample),
         hosts=sorted({one.host for one in sample if one.host}),
         partitions=[HeldPartition(name, size) for name, size in list(partitions.items())[:_SAMPLED_BLOCKS]],
-        columns=list(_columns(version, page, sample)),
+        columns=list(_columns(version, list(version.schema)[shown], sample)),
     )
 
 

@@ -21,6 +21,7 @@ from sharkpy.catalog.statement_shapes import shape_of
 from sharkpy.explain.profile_html import profile_html, profile_page
 from sharkpy.explain.profile_json import profile_of
 from sharkpy.web.errors import RefusedError
+from sharkpy.web.listings import check_parameters, number, wrong
 from sharkpy.web.queries import Query, queries_of
 from sharkpy.web.requests import ApiRequest, Parameter
 
@@ -70,19 +71,17 @@ def queries(request: ApiRequest) -> QueriesAnswer:
 
 def _choice(request: ApiRequest) -> StatementChoice:
     given, reader = request.http.query_params, request.reader
-    for name in given:
-        if name not in {one.name for one in LIST_PARAMETERS}:
-            raise _wrong(f'there is no parameter "{name[:100]}"')
+    check_parameters(request, LIST_PARAMETERS)
     sort, descending = given.get("sort") or "started", given.get("descending") or "true"
     if sort not in _SORTS:
-        raise _wrong(f"sort is not one of {', '.join(_SORTS)}")
+        raise wrong(f"sort is not one of {', '.join(_SORTS)}")
     if descending not in ("true", "false"):
-        raise _wrong("descending is not true or false")
+        raise wrong("descending is not true or false")
     is_descending = descending == "true"
     user = given.get("user") or None
     states = frozenset(one for one in given.getlist("state") if one)
     if states - {one.value for one in StatementState}:
-        raise _wrong(f"state is not one of {', '.join(one.value for one in StatementState)}")
+        raise wrong(f"state is not one of {', '.join(one.value for one in StatementState)}")
     if not reader.sees_all:
         # Of another user there is nothing to see.
         states = states if user in (None, reader.user) else frozenset({""})
@@ -95,21 +94,9 @@ def _choice(request: ApiRequest) -> StatementChoice:
         until=_time(given.get("until"), "until"),
         sort=_SORTS[sort],
         is_descending=is_descending,
-        limit=_limit(given.get("limit")),
+        limit=number(request, "limit", _DEFAULT_LISTED, 1, _MOST_LISTED),
         after=_after(given.get("cursor"), sort, is_descending=is_descending),
     )
-
-
-def _wrong(text: str) -> RefusedError:
-    return RefusedError(HTTPStatus.BAD_REQUEST, text, "22023")
-
-
-def _limit(given: str | None) -> int:
-    if not given:
-        return _DEFAULT_LISTED
-    if not (given.isascii() and given.isdigit() and len(given) < 10 and 1 <= int(given) <= _MOST_LISTED):
-        raise _wrong(f"limit is not a number from 1 to {_MOST_LISTED}")
-    return int(given)
 
 
 def _time(given: str | None, name: str) -> float | None:
@@ -119,7 +106,7 @@ def _time(given: str | None, name: str) -> float | None:
         found = datetime.fromisoformat(given)
         return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        raise _wrong(f"{name} is not an ISO 8601 time") from None
+        raise wrong(f"{name} is not an ISO 8601 time") from None
 
 
 def _cursor(choice: StatementChoice, last: StatementRecord) -> str:
@@ -137,7 +124,7 @@ def _after(given: str | None, sort: str, *, is_descending: bool) -> tuple[float,
             return float(figure), query_id
     except (ValueError, TypeError, RecursionError, OverflowError):
         pass
-    raise _wrong("cursor is not of this list")
+    raise wrong("cursor is not of this list")
 
 
 @dataclass(frozen=True, slots=True)

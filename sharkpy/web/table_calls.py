@@ -15,7 +15,7 @@ from sharkpy.execution.commands.table_statistics import current_statistics
 from sharkpy.execution.tables.data_files import files_if_listed
 from sharkpy.plan.commands import ShowCreateTable
 from sharkpy.web.catalog_calls import kind_of, system_table, table_of
-from sharkpy.web.listings import check_parameters, number
+from sharkpy.web.listings import check_parameters, number, page_of
 from sharkpy.web.requests import ApiRequest, Parameter
 
 if TYPE_CHECKING:
@@ -160,9 +160,7 @@ class FilesAnswer:
 
 
 def files(request: ApiRequest) -> FilesAnswer:
-    check_parameters(request, FILE_PARAMETERS)
-    start = number(request, "offset", 0, 0, 1_000_000_000)
-    limit = number(request, "limit", 100, 1, _MOST_FILES)
+    shown = page_of(request, FILE_PARAMETERS, 100, _MOST_FILES, 1_000_000_000)
     session = request.parts.engine_session
     found = None if system_table(request) is not None else table_of(request)
     if found is None or found.location is None or found.is_view or found.has_no_rows:
@@ -170,8 +168,7 @@ def files(request: ApiRequest) -> FilesAnswer:
     listed = files_if_listed(found, None, session.catalog)
     if listed is None:
         return FilesAnswer([], None, None)
-    page = [_file(one) for one in listed[start : start + limit]]
-    return FilesAnswer(page, len(listed), sum(one.size_bytes for one in listed))
+    return FilesAnswer([_file(one) for one in listed[shown]], len(listed), sum(one.size_bytes for one in listed))
 
 
 def _file(file: DataFile) -> TableFile:

@@ -26,7 +26,6 @@ from sharkpy.web.errors import JSON, RefusedError, error_response
 from sharkpy.web.events import Events
 from sharkpy.web.guards import SAFE_METHODS
 from sharkpy.web.links import Links
-from sharkpy.web.log_tail import LogTail
 from sharkpy.web.logins import BrowserLogins, Reader
 from sharkpy.web.shapes import ShapeError, json_bytes, read_shape
 from sharkpy.web.stream_calls import StateLooks
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
     from sharkpy.thrift.auth import Login
     from sharkpy.thrift.server import ServerParts
+    from sharkpy.web.log_tail import LogTail
 
 Body = TypeVar("Body")
 BODY_BYTES = 1 << 20
@@ -50,7 +50,7 @@ _MOST_THREADS = 1_000
 class Web:
     """State of a web server: the parts of HiveServer2 that it uses, and the logins of browsers."""
 
-    def __init__(self, parts: ServerParts, login: Login) -> None:
+    def __init__(self, parts: ServerParts, login: Login, log: LogTail) -> None:
         self.parts = parts
         self.config = parts.config
         self.needs_login = parts.config.auth in NEEDS_LOGIN
@@ -73,7 +73,7 @@ class Web:
         self.states = StateLooks()
         self.samples = EngineSamples(parts)
         self.workers = WorkerLooks()
-        self.log = LogTail()
+        self.log = log
         self._login = login
         self._checking: Counter[str] = Counter()
         """Logins that are being checked, by address."""

@@ -39,7 +39,7 @@ def test_a_statement_from_its_start_to_its_end(serve: Serve) -> None:
             caller.rows("SELECT 'short events'")
             # Most often it is shorter than the time between two looks.
             assert next(one for one in changed if one["state"] not in ("queued", "running"))["state"] == "finished"
-        until(lambda: len(served.web.events) == 0)
+        until(lambda: len(served.web.state.events) == 0)
 
 
 def test_statements_of_other_users_are_not_sent(serve: Serve) -> None:
@@ -83,7 +83,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Served], socke
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect(("127.0.0.1", served.web.port))
             client.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            until(lambda: len(served.web.events) > 0)
+            until(lambda: len(served.web.state.events) > 0)
             return client
 
         yield follow
@@ -100,7 +100,7 @@ def test_a_client_that_reads_nothing_is_cut_off(serve: Serve, silent: Callable[[
         changed = queries(answer)
         caller.rows("SELECT 'with a silent client'")
         assert next(one for one in changed if "with a silent client" in one["text"])
-        until(lambda: len(served.web.events) == 1)
+        until(lambda: len(served.web.state.events) == 1)
         caller.rows("SELECT 'without it'")
         assert next(one for one in changed if "without it" in one["text"])
 
@@ -111,7 +111,7 @@ def test_events_that_wait_for_a_client_are_few(
     monkeypatch.setattr(events, "_LOOK_SECONDS", 0.001)
     served = serve(login_seconds=60.0)
     client = silent(served)
-    (follower,) = served.web.events._followers
+    (follower,) = served.web.state.events._followers
     with Caller(served.server.port) as caller:
         for number in range(3 * events._MOST_WAITING):
             caller.rows(f"SELECT {number} AS waiting")
@@ -119,7 +119,7 @@ def test_events_that_wait_for_a_client_are_few(
     received = b""
     while not received.endswith(b"\r\n0\r\n\r\n"):
         received = received[-10:] + client.recv(1 << 20)
-    assert len(served.web.events) == 0, "the stream has ended, since events are missing"
+    assert len(served.web.state.events) == 0, "the stream has ended, since events are missing"
 
 
 def test_the_number_of_streams(serve: Serve) -> None:
@@ -128,7 +128,7 @@ def test_the_number_of_streams(serve: Serve) -> None:
         streams = (one.stream("GET", "/api/v1/events") for one in (browser, other))
         with next(streams), next(streams), served.browser() as third:
             assert third.get("/api/v1/events").status_code == 503
-        until(lambda: len(served.web.events) == 0)
+        until(lambda: len(served.web.state.events) == 0)
 
 
 def test_the_end_of_the_server_ends_streams(serve: Serve) -> None:

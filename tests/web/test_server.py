@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -41,3 +43,15 @@ def test_a_server_that_is_stopping(serve: Serve) -> None:
 def test_a_port_in_use(serve: Serve) -> None:
     with pytest.raises(ConfigurationError, match="cannot listen"):
         serve(web_port=serve().web.port)
+
+
+def test_a_stop_during_the_start(serve: Serve) -> None:
+    before = set(_threads())
+    for _ in range(5):
+        serve().web.stop()
+    assert set(_threads()) <= before
+
+
+def test_the_start_waits_for_no_import() -> None:
+    program = "import sys, sharkpy.web.server; print([one for one in ('starlette', 'uvicorn') if one in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -420,7 +420,7 @@ def test_a_slow_reader_holds_little_memory_and_no_thread(serve: Serve) -> None:
         parts = answer.iter_raw()
         read = [next(parts)]
         (operation,) = served.server.parts.sessions.operations()
-        threads = served.web._web.statement_threads
+        threads = served.web.state.statement_threads
         until(lambda: threads.borrowed_tokens == 0)
         # A client may take longer than the 0.5 s for which the console's connections may wait.
         time.sleep(2)

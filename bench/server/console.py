@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import statistics
 import tempfile
@@ -26,7 +27,7 @@ _SAVED = {"shark.history.saved": "true", "shark.history.saved.statements": str(2
 _SETTINGS = {**_SAVED, "shark.history.saved.days": "10000"}
 _CALLS = 20
 _PAUSE_SECONDS = 2.0
-"""Pause between two requests of the overview, which asks again when a statement begins or ends."""
+"""Pause before the overview asks again because a statement has begun or ended."""
 _TABLES = ("orders", "lineitem", "customer", "nation", "region", "part", "supplier", "partsupp")
 _WORK = "SELECT count(*) FROM numbers a CROSS JOIN (SELECT n FROM numbers LIMIT 2000) b WHERE a.n * b.n % 7 = 3"
 
@@ -136,7 +137,7 @@ def _open_console(server: Server, runs: int) -> Figure:
     closed, opened = list[float](), list[float]()
     with sharkpy.connect(f"http://127.0.0.1:{server.web_port}") as session:
         _seconds(session)
-        for _ in range(max(runs, 5)):
+        for _ in range(max(5 * runs, 10)):
             closed.append(_seconds(session))
             with _console(server):
                 opened.append(_seconds(session))
@@ -155,16 +156,26 @@ def _seconds(session: sharkpy.SharkContext) -> float:
 def _console(server: Server) -> Iterator[None]:
     """Do what an open overview does: follow the events, and ask for its lists."""
     address, is_over = f"http://127.0.0.1:{server.web_port}/api/v1/", threading.Event()
+    is_changed = threading.Event()
 
     def follow() -> None:
+        states = dict[str, str]()
         with httpx.stream("GET", f"{address}events", timeout=60) as events:
-            for _ in events.iter_raw():
+            for line in events.iter_lines():
                 if is_over.is_set():
                     return
+                if line.startswith("data: "):
+                    found = {one["query_id"]: one["state"] for one in json.loads(line[6:])["queries"]}
+                    if found.items() - states.items():
+                        is_changed.set()
+                    states |= found
 
     def ask() -> None:
         with httpx.Client(base_url=address, timeout=60) as client:
             while not is_over.wait(_PAUSE_SECONDS):
+                if not is_changed.is_set():
+                    continue
+                is_changed.clear()
                 for path in ("queries?limit=30", "queries?state=running&limit=50", "queries?state=failed", "shapes"):
                     client.get(path).raise_for_status()
 

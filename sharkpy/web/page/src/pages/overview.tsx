@@ -55,12 +55,16 @@ function useFacts() {
       );
     };
     ask();
+    const active = new Set<string>();
     const leave = onChangedQueries((changed) => {
       const newer = new Map(changed.map((query) => [query.query_id, query]));
       setFacts(
         (shown) => shown && { ...shown, active: shown.active.map((query) => newer.get(query.query_id) ?? query) },
       );
-      timer ||= window.setTimeout(ask, 2000);
+      // Progress alone changes none of the lists.
+      if (changed.some((query) => isOver(query.state) || !active.has(query.query_id)))
+        timer ||= window.setTimeout(ask, 2000);
+      for (const query of changed) isOver(query.state) ? active.delete(query.query_id) : active.add(query.query_id);
     });
     return () => {
       leave();

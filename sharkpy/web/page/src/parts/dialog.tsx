@@ -1,11 +1,12 @@
 /** Modal dialogs: the browser's own, which keep the focus and close with Escape. */
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export function Dialog(props: { label: string; class?: string; onClose: () => void; children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // The dialog has the focus before the next key: an effect after the paint would lose letters.
+  useLayoutEffect(() => {
     element.current?.showModal();
   }, []);
   return (

@@ -15,8 +15,11 @@ import { oneLineSql } from "./sql_text";
 import { sayError } from "./toasts";
 
 export const isPaletteOpen = signal(false);
+const MOST_ROWS = 40;
 
 interface Command {
+  /** Name that stays when the list grows. */
+  id: string;
   group: string;
   icon: IconName;
   title: string;
@@ -44,23 +47,32 @@ export function matchScore(letters: string, title: string): number | null {
 
 function commands(recent: Query[]): Command[] {
   return [
-    ...PAGES.map((page) => ({ group: "Pages", icon: page.icon, title: page.title, run: () => go(page.path) })),
+    ...PAGES.map((page) => ({
+      id: page.path,
+      group: "Pages",
+      icon: page.icon,
+      title: page.title,
+      run: () => go(page.path),
+    })),
     {
+      id: "running",
       group: "Actions",
       icon: "turning",
       title: "Show running queries",
       run: () => go("/queries", new URLSearchParams({ state: "active" })),
     },
     {
+      id: "expensive",
       group: "Actions",
       icon: "chart",
       title: "Show expensive queries",
       run: () => go("/queries", new URLSearchParams({ tab: "expensive" })),
     },
-    { group: "Actions", icon: "sun", title: "Change colours", hint: theme.value, run: nextTheme },
+    { id: "colours", group: "Actions", icon: "sun", title: "Change colours", hint: theme.value, run: nextTheme },
     ...(session.value?.needs_login
       ? [
           {
+            id: "logout",
             group: "Actions",
             icon: "logout" as const,
             title: "Log out",
@@ -71,6 +83,7 @@ function commands(recent: Query[]): Command[] {
         ]
       : []),
     ...recent.map((query) => ({
+      id: `query ${query.query_id}`,
       group: "Recent queries",
       icon: "clock" as const,
       title: oneLineSql(query.text),
@@ -82,6 +95,7 @@ function commands(recent: Query[]): Command[] {
 
 function tables(): Command[] {
   return (catalogNames.value?.tables ?? []).map((table) => ({
+    id: `table ${table.database}.${table.name}`,
     group: "Tables",
     icon: kindIcon(table.kind),
     title: `${table.database}.${table.name}`,
@@ -97,7 +111,7 @@ export function Palette() {
 
 function OpenPalette() {
   const [letters, setLetters] = useState("");
-  const [chosen, setChosen] = useState(0);
+  const [chosenId, setChosenId] = useState("");
   const [recent, setRecent] = useState<Query[]>([]);
   useEffect(() => {
     const stop = new AbortController();
@@ -117,8 +131,14 @@ function OpenPalette() {
     .filter((one) => one.score !== null)
     .sort((a, b) => (letters ? (b.score ?? 0) - (a.score ?? 0) : 0) || a.order - b.order)
     .map((one) => one.command)
-    .slice(0, 40);
-  const at = Math.min(chosen, found.length - 1);
+    .filter((command, place) => place < MOST_ROWS || command.id === chosenId);
+  // A command stays chosen when tables and recent queries arrive.
+  const at = Math.max(
+    0,
+    found.findIndex((command) => command.id === chosenId),
+  );
+  const choose = (command: Command | undefined) => setChosenId(command?.id ?? "");
+  if (found[at]?.id !== chosenId && found[at]) choose(found[at]);
   const run = (command: Command | undefined) => {
     if (!command) return;
     close();
@@ -126,7 +146,7 @@ function OpenPalette() {
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (step) setChosen((at + step + found.length) % Math.max(1, found.length));
+    if (step) choose(found[(at + step + found.length) % Math.max(1, found.length)]);
     else if (event.key === "Enter") run(found[at]);
     else return;
     event.preventDefault();
@@ -147,7 +167,7 @@ function OpenPalette() {
         value={letters}
         onInput={(event) => {
           setLetters(event.currentTarget.value);
-          setChosen(0);
+          choose(undefined);
         }}
         onKeyDown={onKeyDown}
       />
@@ -155,13 +175,13 @@ function OpenPalette() {
         <div id="palette-list" class="list" role="listbox" aria-label="Commands">
           {found.map((command, index) => (
             <PaletteRow
-              key={`${command.group} ${index} ${command.title}`}
+              key={command.id}
               id={`palette-${index}`}
               command={command}
               isFirst={!letters && command.group !== found[index - 1]?.group}
               isChosen={index === at}
               onChoose={() => run(command)}
-              onPoint={() => setChosen(index)}
+              onPoint={() => choose(command)}
             />
           ))}
         </div>

@@ -63,6 +63,44 @@ test("the palette finds pages by a few letters", async () => {
   await context.close();
 });
 
+test("the palette has the focus before the next key can come", async () => {
+  const { page, context } = await open(at, look, "#/");
+  await page.getByText("Running now").waitFor();
+  const focused = await page.evaluate(`(async () => {
+    window.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }));
+    for (let turn = 0; turn < 20; turn++) await null;
+    return document.activeElement.getAttribute("aria-label");
+  })()`);
+  expect(focused).toBe("Find a page, a table, a query or an action");
+  await context.close();
+});
+
+test("the chosen command of the palette stays chosen when tables arrive", async () => {
+  let release: (_?: unknown) => void = () => {};
+  const held = new Promise((resume) => {
+    release = resume;
+  });
+  const { page, context } = await open(at, look, "#/", undefined, (made) =>
+    made.route("**/api/v1/catalog*", async (route) => {
+      await held;
+      await route.continue();
+    }),
+  );
+  await page.getByText("Running now").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("flights");
+  const chosen = page.locator('.palette [aria-selected="true"] .title');
+  await chosen.getByText("FROM flights").waitFor();
+  const title = await chosen.textContent();
+  release();
+  await page.getByRole("option", { name: "default.flights" }).waitFor();
+  expect(await chosen.textContent()).toBe(title);
+  expect(await page.getByRole("option").first().textContent()).toContain("default.flights");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/#\/queries\/2026-/);
+  await context.close();
+});
+
 test("the profile of a query is a file that needs no server", async () => {
   const { page, context } = await open(at, look, "#/queries/2026-099990");
   const saving = page.waitForEvent("download");

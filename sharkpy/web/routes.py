@@ -8,6 +8,7 @@ from sharkpy.web import (
     catalog_calls,
     engine_calls,
     events,
+    folder_calls,
     lineage,
     memory_calls,
     query_calls,
@@ -30,7 +31,7 @@ def describe(_: ApiRequest) -> dict[str, Any]:
 
 
 def table_routes() -> list[Endpoint]:
-    """Return the rows about names, and about one table."""
+    """Return the rows about names and paths, and about one table."""
     table = f"{API}/tables/{{database}}/{{name}}"
     of_columns, of_versions = catalog_calls.COLUMN_PARAMETERS, table_calls.HISTORY_PARAMETERS
     rows: tuple[tuple[str, Any, str, type, tuple[Parameter, ...]], ...] = (
@@ -58,6 +59,14 @@ def table_routes() -> list[Endpoint]:
             catalog_calls.functions,
             "Functions that statements can call; with an ETag",
             gives=catalog_calls.FunctionsAnswer,
+        ),
+        Endpoint(
+            "GET",
+            f"{API}/folder",
+            folder_calls.folder,
+            "Files and folders that continue a path",
+            gives=folder_calls.FolderAnswer,
+            parameters=folder_calls.FOLDER_PARAMETERS,
         ),
         *(
             Endpoint("GET", f"{table}{path}", call, summary, gives=gives, parameters=parameters, statuses=(404,))

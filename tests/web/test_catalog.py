@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -272,3 +274,72 @@ def test_five_thousand_tables_take_little_work(serve: Serve, engine: sharkpy.Sha
         for number in range(5_000):
             catalog._store.remove(dataclasses.replace(table, table_id=f"many{number}"))
     engine.sql("DROP DATABASE many").fetchall()
+
+
+def entries(browser: httpx.Client, path: object) -> list[str]:
+    """Return the names of what continues a path, folders with a slash."""
+    found = browser.get("/api/v1/folder", params={"path": str(path)})
+    assert found.status_code == 200, found.text
+    return [f"{one['name']}{'/' if one['is_folder'] else ''}" for one in found.json()["entries"]]
+
+
+def test_entries_of_folders_that_statements_may_name(serve: Serve, tmp_path: Path) -> None:
+    opened, secret = tmp_path / "open", tmp_path / "secret"
+    for folder in (opened / "in 'quotes\"", opened / "Ünïcode`", secret):
+        folder.mkdir(parents=True)
+        (folder / "a.csv").write_text("x\n1\n")
+    (opened / "Sales.csv").write_text("x\n1\n")
+    (opened / "notes").write_text("")
+    (opened / ".hidden.csv").write_text("")
+    (opened / "_SUCCESS").write_text("")
+    (opened / "out").symlink_to(secret)
+    (opened / "out.csv").symlink_to(secret / "a.csv")
+    (opened / "inside.csv").symlink_to(opened / "Sales.csv")
+    (opened / "gone.csv").symlink_to(opened / "nothing")
+    os.mkfifo(opened / "pipe.csv")
+    Path(os.fsdecode(os.fsencode(str(opened)) + b"/\xff.csv")).write_text("")
+    with serve(location_folders=(opened,)).browser() as browser:
+        assert entries(browser, f"{opened}/") == ["Sales.csv", "in 'quotes\"/", "inside.csv", "notes", "Ünïcode`/"]
+        assert entries(browser, f"{opened}/SA") == ["Sales.csv"]
+        assert entries(browser, f"file:{opened}/Ü") == ["Ünïcode`/"]
+        assert entries(browser, f"{opened}/in 'quotes\"/") == ["a.csv"]
+        [found] = browser.get("/api/v1/folder", params={"path": f"{opened}/sales"}).json()["entries"]
+        assert found == {"name": "Sales.csv", "is_folder": False, "bytes": 4, "format": "csv"}
+        for refused in (
+            secret,
+            f"{secret}/",
+            f"{opened}/../secret/",
+            f"{opened}/out/",
+            f"{opened}/none/",
+            "",
+            "~/",
+            ".",
+        ):
+            assert not [one for one in entries(browser, refused) if not one.startswith(str(opened))], refused
+        assert entries(browser, "/") == [f"{str(opened)[1:]}/"], "the way to the folders that statements may name"
+        assert entries(browser, f"{tmp_path}/") == ["open/"]
+        assert browser.get("/api/v1/folder", params={"path": "s3://bucket/"}).status_code == 400
+        assert browser.get("/api/v1/folder", params={"path": "a\0/"}).status_code == 400
+
+
+def test_folders_of_the_engine_are_not_shown(serve: Serve, engine: sharkpy.SharkContext) -> None:
+    warehouse = engine.catalog.warehouse_dir
+    with serve().browser() as browser:
+        assert entries(browser, f"{warehouse}/") == [], "statements of clients cannot name the whole warehouse"
+        assert entries(browser, f"{warehouse}/.sharkpy/") == []
+        assert "regions/" in entries(browser, f"{warehouse}/shop.db/")
+    with serve(knows_users=True).browser() as stranger:
+        assert stranger.get("/api/v1/folder", params={"path": "/"}).status_code == 401
+
+
+def test_a_part_of_a_huge_folder(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(400):
+        (tmp_path / f"{number}.csv").write_text("")
+    with serve(location_folders=(tmp_path,)).browser() as browser:
+        found = browser.get("/api/v1/folder", params={"path": f"{tmp_path}/"}).json()
+        assert (len(found["entries"]), found["is_whole"]) == (300, False)
+        found = browser.get("/api/v1/folder", params={"path": f"{tmp_path}/39"}).json()
+        assert (len(found["entries"]), found["is_whole"]) == (11, True)
+        monkeypatch.setattr("sharkpy.web.folder_calls._MOST_NAMES", 50)
+        found = browser.get("/api/v1/folder", params={"path": f"{tmp_path}/"}).json()
+        assert (len(found["entries"]), found["is_whole"]) == (50, False)

@@ -94,6 +94,11 @@ def test_a_console_over_files_of_the_folder(folder: Path) -> None:
                 answer = browser.post("/v1/sql", json=body, headers={"Accept": "application/json"})
                 assert '["Ada"]' in answer.text
                 assert browser.get("/api/v1/queries").json()["queries"][0]["text"] == body["statement"]
+                names = [one["name"] for one in browser.get("/api/v1/folder?path=").json()["entries"]]
+                assert names == ["people.csv", "w"], "the current folder, by relative paths"
+                [above] = browser.get(f"/api/v1/folder?path=../{folder.name}").json()["entries"]
+                assert above["name"] == folder.name
+                assert browser.get("/api/v1/folder?path=w/.sharkpy/").json()["entries"] == []
         ports = psutil.Process(console.process.pid).net_connections("inet")
         assert [one.laddr.ip for one in ports if one.status == psutil.CONN_LISTEN] == ["127.0.0.1"]
         assert "Traceback" not in console.end()

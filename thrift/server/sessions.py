@@ -250,7 +250,8 @@ class SessionOpener:
         self._engine_session = engine_session
         self._limits = config.limits
         self._admins = frozenset(config.admins)
-        self._restrictions = _restrictions(engine_session, config)
+        self.restrictions = _restrictions(engine_session, config)
+        """Restrictions on each session that is opened."""
         self._metrics = metrics
         self._admission = admission
         self._sessions = sessions
@@ -261,7 +262,7 @@ class SessionOpener:
         holder = QuotaHolder(name, client.address, client.user in self._admins)
         self._admission.check_session(holder, self._sessions.sessions())
         engine_session = self._engine_session.new_session(**{"shark.user": name})
-        engine_session.restrictions = self._restrictions
+        engine_session.restrictions = self.restrictions
         connection = 0 if client.transport == "http" else client.connection
         session = ClientSession(engine_session, holder, protocol, connection, self._limits)
         try:

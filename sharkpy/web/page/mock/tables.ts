@@ -1,6 +1,6 @@
 /** Invented tables: `shop` as people have it, `many` with 5,000 tables, and one table with 1,000 columns. */
 import type { ServerResponse } from "node:http";
-import type { Lineage, TableColumn, TableFacts } from "../src/pages/tables/api.ts";
+import type { FolderEntry, FolderPage, Lineage, TableColumn, TableFacts } from "../src/pages/tables/api.ts";
 import type { KnownTable } from "../src/sql/completion.ts";
 import { HOSTILE } from "./data.ts";
 
@@ -209,6 +209,23 @@ function historyOf(isHostile: boolean, before: number) {
   return { changes, next: changes.length === 50 ? (changes.at(-1)?.version ?? null) : null };
 }
 
+/** A current folder with `sales/2026/…`, `flights.csv` and names that a statement has to quote. */
+function folderOf(path: string, isHostile: boolean): FolderPage {
+  const file = (name: string, size: number, format: string | null) => ({ name, is_folder: false, bytes: size, format });
+  const inside = (name: string) => ({ name, is_folder: true, bytes: null, format: null });
+  const folders: Record<string, FolderEntry[]> = {
+    "": [file("flights.csv", 31_053_850, "csv"), file("it's.json", 820, "json"), file("notes", 12, null)],
+    "sales/": [inside("2026"), file("all.parquet", 4_194_304, "parquet")],
+    "sales/2026/": [file("january.csv", 2048, "csv")],
+  };
+  const above = path.slice(0, path.lastIndexOf("/") + 1);
+  const found = [
+    ...(folders[above] ?? []),
+    ...(above ? [] : [inside("sales"), ...(isHostile ? [inside(HOSTILE)] : [])]),
+  ];
+  return { entries: found.filter((one) => one.name.startsWith(path.slice(above.length))), is_whole: true };
+}
+
 export interface MockCookies {
   isHostile: boolean;
   isEmpty: boolean;
@@ -232,6 +249,7 @@ export function answerTables(url: URL, cookies: MockCookies): unknown {
       ],
     };
   }
+  if (group === "folder") return folderOf(url.searchParams.get("path") ?? "", isHostile);
   if (group !== "tables") return undefined;
   const found = tablesOf(isHostile).find((one) => one.database === database && one.name === table);
   if (!found) return null;

@@ -188,6 +188,12 @@ function relationAt(
     read.ends.add(after);
     return after;
   }
+  if (statement.list[index]?.kind === "string") {
+    const [alias, after] = aliasAt(statement, index + 1);
+    read.relations.push({ alias, table: null, columns: [], all: [] });
+    read.ends.add(after);
+    return after;
+  }
   if (!statement.isName(index) || statement.isKeyword(index)) return index;
   const parts = [statement.name(index)];
   let at = index + 1;

@@ -260,3 +260,28 @@ test("completion offers columns behind an alias, and takes them with Tab", async
   expect(problems).toEqual([]);
   await context.close();
 });
+
+test("completion goes through folders to a file, and nowhere else in texts", async () => {
+  const { page, context, problems } = await open(at, look, "#/worksheet", "hostile");
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("SELECT * FROM '");
+  await page.getByRole("option", { name: /^flights.csv.*29.6 MiB$/ }).waitFor();
+  expect(await page.getByRole("option", { name: "notes" }).count()).toBe(0);
+  await page.keyboard.type("sal");
+  await page.getByRole("option", { name: "flights.csv" }).waitFor({ state: "detached" });
+  await page.waitForTimeout(200);
+  await page.keyboard.press("Tab");
+  await page.getByRole("option", { name: "2026/" }).waitFor();
+  await page.keyboard.type("al");
+  await page.getByRole("option", { name: "2026/" }).waitFor({ state: "detached" });
+  await page.waitForTimeout(200);
+  await page.keyboard.press("Tab");
+  await page.keyboard.type(" f WHERE x = 'sal");
+  await page.getByText("SELECT * FROM 'sales/all.parquet' f WHERE x = 'sal'").waitFor();
+  await page.waitForTimeout(300);
+  expect(await page.locator(".cm-tooltip-autocomplete li").count()).toBe(0);
+  expect(await page.evaluate("window.hacked")).toBeUndefined();
+  expect(problems).toEqual([]);
+  await context.close();
+});

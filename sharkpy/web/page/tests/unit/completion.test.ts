@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { type Known, offersAt, quoted } from "../../src/sql/completion";
+import { pathAt, pathOffers } from "../../src/sql/paths";
 import { scopeAt } from "../../src/sql/scope";
 
 const COLUMNS: Record<string, string[]> = {
@@ -148,4 +149,81 @@ test("a long script takes little time", () => {
   const started = performance.now();
   scopeAt(script.replace("|", ""), script.indexOf("|"));
   expect(performance.now() - started).toBeLessThan(3000);
+});
+
+/** The path at the mark `|` and what is wanted there, or null. */
+function pathIn(marked: string): [string, string] | null {
+  const found = pathAt(marked.replace("|", ""), marked.indexOf("|"));
+  return found && [found.wanted, found.path];
+}
+
+test.each<[string, string, string]>([
+  ["SELECT * FROM '|", "data", ""],
+  ["SELECT * FROM '|'", "data", ""],
+  ['SELECT * FROM "data/s|"', "data", "data/s"],
+  ["SELECT * FROM 'a.csv' a JOIN 'b|' b ON a.x = b.x", "data", "b"],
+  ["SELECT * FROM 'a.csv' x, 'b|'", "data", "b"],
+  ["SELECT * FROM (SELECT * FROM 'a|') x", "data", "a"],
+  ["SELECT 1; SELECT * FROM 'it\\'s|", "data", "it's"],
+  ["DESCRIBE 'a|'", "data", "a"],
+  ["SUMMARIZE 'a|'", "data", "a"],
+  ["SELECT * FROM csv.`a b|`", "file", "a b"],
+  ["SELECT * FROM t JOIN parquet.`|", "file", ""],
+  ["SELECT * FROM `/data/a``|`", "data", "/data/a`"],
+  ["SELECT * FROM read_csv('a|', header = true)", "file", "a"],
+  ["SELECT * FROM read_json(['a.json', 'b|'])", "file", "b"],
+  ["CREATE TABLE t (a INT) LOCATION 'd|'", "folder", "d"],
+  ["ALTER TABLE t SET LOCATION 'd|'", "folder", "d"],
+  ["CREATE TABLE t LIKE PARQUET 'd|'", "file", "d"],
+  ["CREATE TABLE t LIKE FILE ORC 'd|'", "file", "d"],
+  ["CREATE TABLE t USING csv OPTIONS (path 'd|')", "file", "d"],
+  ["LOAD DATA LOCAL INPATH 'd|' INTO TABLE t", "file", "d"],
+  ["CREATE STREAM s (a INT) STORED AS JSONFILE FROM FOLDER 'i|'", "folder", "i"],
+  ["CREATE CONTINUOUS SINK s TO FOLDER 'o|' AS SELECT 1", "folder", "o"],
+  ["INSERT OVERWRITE LOCAL DIRECTORY 'o|' SELECT 1", "folder", "o"],
+  ["EXPORT TABLE t TO 'o|'", "folder", "o"],
+  ["IMPORT TABLE t FROM 'o|'", "folder", "o"],
+])("a path in %s", (text, wanted, path) => expect(pathIn(text)).toEqual([wanted, path]));
+
+test.each([
+  "SELECT 'a|'",
+  "SELECT * FROM t WHERE x = 'a|'",
+  "SELECT * FROM 'a.csv'|",
+  "SELECT * FROM 'a.csv' WHERE x IN ('a', 'b|')",
+  "SELECT * FROM a, b WHERE concat(x, 'b|')",
+  "SELECT EXTRACT(year FROM '2|')",
+  "SELECT x IS DISTINCT FROM 'a|'",
+  "SELECT trim(BOTH 'x' FROM 'a|')",
+  "SELECT read_csv.x, 'a|'",
+  "SELECT * FROM read_csv('a.csv', delim = '|')",
+  "SELECT * FROM read_csv(['a.csv'], '|')",
+  "SELECT * FROM sal`|`",
+  "SELECT * FROM `sal|`",
+  "SELECT csv.`a|` FROM csv",
+  "SHOW COLUMNS FROM 'a|'",
+  "INSERT INTO 'a|'",
+  "DELETE FROM 'a|'",
+  "-- FROM 'a|'",
+  "COMMENT 'FROM \\'a|",
+  "SELECT * FROM t; 'a|'",
+])("no path in %s", (text) => expect(pathIn(text)).toBeNull());
+
+test("files and folders continue a path, with the escapes of their text", () => {
+  const file = (name: string, format: string | null) => ({ name, is_folder: false, bytes: 2048, format });
+  const entries = [
+    { name: "it's", is_folder: true, bytes: null, format: null },
+    file("a\\'b`.csv", "csv"),
+    file("notes", null),
+  ];
+  const offers = (text: string) => {
+    const place = pathAt(text, text.length);
+    return place && pathOffers(place, entries).map((one) => one.text);
+  };
+  expect(offers("SELECT * FROM 'x/")).toEqual(["it\\'s/", "a\\\\\\'b`.csv"]);
+  expect(offers('SELECT * FROM "')).toEqual(["it's/", "a\\\\'b`.csv"]);
+  expect(offers("SELECT * FROM text.`")).toEqual(["it's/", "a\\'b``.csv", "notes"]);
+  expect(offers("CREATE TABLE t (a INT) LOCATION '")).toEqual(["it\\'s/"]);
+  const place = pathAt("SELECT * FROM 'x/y", 18);
+  expect(place).toMatchObject({ from: 17, path: "x/y" });
+  expect(place && pathOffers(place, entries)[1]).toMatchObject({ label: "a\\'b`.csv", detail: "csv, 2.00 KiB" });
 });

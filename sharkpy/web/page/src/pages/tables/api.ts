@@ -150,6 +150,19 @@ export interface TableName {
   name: string;
 }
 
+export interface FolderEntry {
+  name: string;
+  is_folder: boolean;
+  bytes: number | null;
+  /** The format that a file's name tells. */
+  format: string | null;
+}
+
+export interface FolderPage {
+  entries: FolderEntry[];
+  is_whole: boolean;
+}
+
 async function read<Answer>(path: string, signal?: AbortSignal): Promise<Answer> {
   return (await (await send(path, signal ? { signal } : {})).json()) as Answer;
 }
@@ -173,6 +186,7 @@ export const tablesApi = {
   catalog: (tag: string, cursor = "") =>
     readNewer<CatalogPage>(`api/v1/catalog${cursor && `?${new URLSearchParams({ cursor })}`}`, tag),
   functions: (tag: string) => readNewer<{ functions: KnownFunction[] }>("api/v1/functions", tag),
+  folder: (path: string) => read<FolderPage>(`api/v1/folder?${new URLSearchParams({ path })}`),
   facts: of<TableFacts>(""),
   columns: of<{ columns: TableColumn[]; num_columns: number }>("/columns"),
   size: of<TableSize>("/size"),

@@ -1,8 +1,15 @@
 /** Completion in the editor, from the live catalog. */
-import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
+import {
+  type Completion,
+  type CompletionContext,
+  type CompletionResult,
+  startCompletion,
+} from "@codemirror/autocomplete";
 import type { EditorView } from "@codemirror/view";
 import { knownNames } from "../../catalog";
 import { type Offer, type OfferKind, offersAt } from "../../sql/completion";
+import { type PathOffer, type PathPlace, pathAt, pathOffers } from "../../sql/paths";
+import { tablesApi } from "../tables/api";
 
 /** CodeMirror's names of the icons. */
 const ICONS: Record<OfferKind, string> = {
@@ -16,7 +23,10 @@ const ICONS: Record<OfferKind, string> = {
 };
 
 export async function liveCompletion(context: CompletionContext): Promise<CompletionResult | null> {
-  const found = await offersAt(context.state.doc.toString(), context.pos, await knownNames());
+  const script = context.state.doc.toString();
+  const path = pathAt(script, context.pos);
+  if (path) return pathCompletion(path, context);
+  const found = await offersAt(script, context.pos, await knownNames());
   if (!found || context.aborted) return null;
   const { scope, offers } = found;
   const hasPart = scope.from < context.pos || scope.qualifier.length > 0 || scope.isQuoted;
@@ -27,6 +37,33 @@ export async function liveCompletion(context: CompletionContext): Promise<Comple
     options: offers.map((offer, place) => completionOf(offer, place, scope.isQuoted)),
     validFor: /^[\p{L}\p{N}_$]*$/u,
   };
+}
+
+/** Files and folders in a text. Paths that the server does not list have none. */
+async function pathCompletion(place: PathPlace, context: CompletionContext): Promise<CompletionResult | null> {
+  const page = await tablesApi.folder(place.path).catch(() => null);
+  if (!page || context.aborted) return null;
+  const options = pathOffers(place, page.entries).map((offer) => ({
+    label: offer.label,
+    type: offer.isFolder ? "namespace" : "text",
+    ...(offer.detail ? { detail: offer.detail } : {}),
+    apply: (view: EditorView, _: Completion, from: number, to: number) => insertPath(view, offer, place, from, to),
+  }));
+  // A listing that is not whole is asked for again with the next letter.
+  const isFinal = page.is_whole && context.pos === place.from;
+  return options.length ? { from: place.from, options, ...(isFinal ? { validFor: /^[^/'"`\\]*$/u } : {}) } : null;
+}
+
+/** Write a name into a text. After a folder, its entries are offered; after a file, the cursor leaves the text. */
+function insertPath(view: EditorView, offer: PathOffer, place: PathPlace, from: number, to: number): void {
+  const isClosed = view.state.sliceDoc(to, to + 1) === place.quote;
+  view.dispatch({
+    changes: { from, to, insert: offer.text },
+    selection: { anchor: from + offer.text.length + (isClosed && !offer.isFolder ? 1 : 0) },
+    userEvent: "input.complete",
+    scrollIntoView: true,
+  });
+  if (offer.isFolder) startCompletion(view);
 }
 
 function completionOf(offer: Offer, place: number, isQuoted: boolean): Completion {

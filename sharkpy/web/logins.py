@@ -1,4 +1,4 @@
-"""Logins of browsers: session cookies with a CSRF token each, and the reader of a request."""
+"""Logins of browsers and programs: cookies with a CSRF token each, Bearer tokens, and the reader of a request."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Reader:
 
 
 class BrowserLogins:
-    """Logins by the cookie's random value, of which only the hash is kept.
+    """Logins by a random value, of which only the hash is kept: a cookie's, or a Bearer token.
 
     A login ends after `idle_session_seconds` without a request, after `web_login_seconds`, or if it is the oldest of
     too many.

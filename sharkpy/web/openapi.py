@@ -39,6 +39,7 @@ def description(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
             "schemas": named,
             "securitySchemes": {
                 "basic": {"type": "http", "scheme": "basic"},
+                "bearer": {"type": "http", "scheme": "bearer", "description": "A token of a login with `gives_token`."},
                 "cookie": {"type": "apiKey", "in": "cookie", "name": "sharkpy", "description": _COOKIE},
             },
         },
@@ -66,7 +67,7 @@ def _operation(endpoint: Endpoint, named: dict[str, Any]) -> dict[str, Any]:
     return {
         "operationId": "_".join([endpoint.method.lower(), *re.findall(r"\w+", endpoint.path)]),
         "summary": endpoint.summary,
-        "security": [{"basic": []}, {"cookie": []}] if endpoint.needs_login else [],
+        "security": [{"basic": []}, {"bearer": []}, {"cookie": []}] if endpoint.needs_login else [],
         "parameters": [*_path_parameters(endpoint.path), *(_parameter(one, named) for one in endpoint.parameters)],
         **({"requestBody": {"required": True, "content": body}} if body is not None else {}),
         "responses": dict(sorted(answers.items())),

@@ -221,26 +221,42 @@ async def identify(http: Request, web: Web) -> Reader:
     """Return the reader of a request by its Authorization header or its cookie.
 
     Raise RefusedError 401 if the server's clients must log in and the reader did not. Raise RefusedError 403 if a
-    request with a cookie changes something and has not the token of its login.
+    request with a cookie changes something and has not the token of its login. Browsers do not send a Bearer token by
+    themselves, so it needs no other token.
     """
-    given = http.headers.get("authorization")
-    if given is not None:
+    given, bearer = http.headers.get("authorization"), bearer_token(http)
+    if given is not None and bearer is None:
         try:
             return web.reader_of(await web.check_login(*credentials(given), client_host(http)))
         except AuthenticationError as error:
             raise RefusedError(HTTPStatus.UNAUTHORIZED, error.message, "28000") from None
-    value = http.cookies.get(cookie_name(http, web), "")
+    value = login_value(http, web)
     login = web.logins.find(value, web.login_version) if value else None
     if login is not None:
         reader = web.reader_of(login.user)
-        if http.method not in SAFE_METHODS:
+        if bearer is None and http.method not in SAFE_METHODS:
             token = http.headers.get(CSRF_HEADER, "")
             if not secrets.compare_digest(token.encode("utf-8", "replace"), login.csrf_token.encode()):
                 raise RefusedError(HTTPStatus.FORBIDDEN, f"the request has not the login's {CSRF_HEADER}", "42501")
         return Reader(reader.user, reader.is_admin, reader.sees_all, login)
+    if bearer is not None:
+        message = "the token has ended or is none of this server: log in again, or use HTTP Basic"
+        raise RefusedError(HTTPStatus.UNAUTHORIZED, message, "28000")
     if web.needs_login:
         raise RefusedError(HTTPStatus.UNAUTHORIZED, "this server needs a login", "28000", web.login_hint)
     return Reader("", sees_all=True)
+
+
+def bearer_token(http: Request) -> str | None:
+    """Return the token of `Authorization: Bearer`, or None without one."""
+    scheme, _, token = http.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def login_value(http: Request, web: Web) -> str:
+    """Return the value by which the request names its login: its Bearer token, else its cookie, else nothing."""
+    token = bearer_token(http)
+    return http.cookies.get(cookie_name(http, web), "") if token is None else token
 
 
 def cookie_name(http: Request, web: Web) -> str:

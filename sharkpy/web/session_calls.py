@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -12,13 +13,13 @@ from sharkpy.thrift.auth.authenticators import AuthenticationError
 from sharkpy.web.errors import JSON, RefusedError
 from sharkpy.web.links import FOLLOWED
 from sharkpy.web.logins import Reader
-from sharkpy.web.requests import ApiRequest, cookie_name
+from sharkpy.web.requests import ApiRequest, cookie_name, login_value
 from sharkpy.web.shapes import json_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class SessionAnswer:
-    """The reader, and the server. `csrf_token` is null without a login by cookie."""
+    """The reader, and the server. `csrf_token` is null without a login."""
 
     user: str
     is_admin: bool
@@ -30,8 +31,18 @@ class SessionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LoginBody:
+    """Name and password. With `gives_token`, the login is a token for a program, and not a cookie."""
+
     user: str
     password: str
+    gives_token: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoginAnswer(SessionAnswer):
+    """The reader, and the server. `token`: the Bearer token, if the program has asked for it."""
+
+    token: str | None = None
 
 
 def session(request: ApiRequest) -> SessionAnswer:
@@ -39,7 +50,7 @@ def session(request: ApiRequest) -> SessionAnswer:
 
 
 async def login(request: ApiRequest) -> Response:
-    """Log a browser in, and set its cookie."""
+    """Log a browser in, and set its cookie; or log a program in, and give it a token."""
     body, web = await request.body(LoginBody), request.web
     version = web.login_version
     try:
@@ -51,6 +62,9 @@ async def login(request: ApiRequest) -> Response:
     value, found = web.logins.add(user, version)
     reader = web.reader_of(user)
     answer = _session(request, Reader(user, reader.is_admin, reader.sees_all, found))
+    if body.gives_token:
+        with_token = LoginAnswer(**dataclasses.asdict(answer), token=value)
+        return Response(json_bytes(with_token), media_type=JSON, headers={"Cache-Control": "no-store"})
     response = Response(json_bytes(answer), media_type=JSON)
     _set_cookie(response, request, value)
     return response
@@ -84,9 +98,9 @@ def _set_cookie(response: Response, request: ApiRequest, value: str) -> None:
 
 
 def logout(request: ApiRequest) -> Response:
-    """End the login of the cookie."""
+    """End the login of the cookie or the token."""
     name = cookie_name(request.http, request.web)
-    request.web.logins.remove(request.http.cookies.get(name, ""))
+    request.web.logins.remove(login_value(request.http, request.web))
     response = Response(status_code=HTTPStatus.NO_CONTENT)
     response.delete_cookie(name, path="/", httponly=True, samesite="strict", secure=request.web.is_secure)
     return response

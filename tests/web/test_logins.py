@@ -60,8 +60,30 @@ def test_a_name_and_a_password_with_each_request(serve: Serve) -> None:
         assert reader.get("/queries").headers["WWW-Authenticate"].startswith("Basic")
 
 
+def test_a_token_of_a_login(serve: Serve) -> None:
+    served = serve(knows_users=True)
+    body = {"user": "ada", "password": "secret ada"}
+    with served.browser() as program, served.browser() as browser:
+        assert program.post("/api/v1/login", json={**body, "password": "x", "gives_token": True}).status_code == 401
+        usual = browser.post("/api/v1/login", json=body)
+        assert "token" not in usual.json(), "the page does not learn the cookie's value"
+        answer = program.post("/api/v1/login", json={**body, "gives_token": True})
+        assert "set-cookie" not in answer.headers
+        assert answer.headers["Cache-Control"] == "no-store"
+        token = {"Authorization": f"Bearer {answer.json()['token']}"}
+        assert program.get("/api/v1/session", headers=token).json()["user"] == "ada"
+        ran = program.post("/v1/sql", json={"statement": "SELECT 1"}, headers=token)
+        assert ran.status_code == 200, "a token needs no X-CSRF-Token"
+        for wrong in ("Bearer", "Bearer x"):
+            refused = browser.get("/api/v1/session", headers={"Authorization": wrong})
+            assert refused.status_code == 401, "the cookie does not count then"
+        assert program.post("/api/v1/logout", headers=token).status_code == 204
+        assert program.get("/api/v1/session", headers=token).status_code == 401
+        assert browser.get("/api/v1/session").status_code == 200, "another login"
+
+
 @pytest.mark.parametrize("knows_users", [False, True])
-def test_tokens_are_refused(serve: Serve, knows_users: bool) -> None:
+def test_unknown_tokens_are_refused(serve: Serve, knows_users: bool) -> None:
     with serve(knows_users=knows_users).browser(headers={"Authorization": "Bearer eyJhbGciOi.e30.x"}) as program:
         for answer in (program.get("/api/v1/session"), program.post("/v1/sql", json={"statement": "SELECT 1"})):
             assert answer.status_code == 401

@@ -70,6 +70,8 @@ class BlockStore:
         self._lock = threading.RLock()
         self._blocks: OrderedDict[str, BlockHandle] = OrderedDict()
         self._num_evicted = 0
+        self._outside: set[str] = set()
+        """Ids of blocks that are read from a disk."""
         self._unused: deque[tuple[BlockHandle, bool]] = deque()
         self._retired: dict[str, BlockHandle] = {}
         self._releasing = threading.Thread()
@@ -93,6 +95,7 @@ class BlockStore:
             for handle in handles:
                 self._blocks[handle.block_id] = handle
                 self._blocks.move_to_end(handle.block_id)
+                self._note_place(handle)
 
     def restore(self, handles: Iterable[BlockHandle]) -> tuple[BlockHandle, ...]:
         """Add durable blocks of an earlier session. Return their handles with their places in this store."""
@@ -124,6 +127,7 @@ class BlockStore:
                 block_folders.remove(str(Path(self._local.path, name)))
                 if durable and handle is not None and handle.durable_path is not None:
                     block_folders.remove(handle.durable_path)
+                self._outside.discard(block_id)
                 forget_block(block_id)
 
     def retire(self, handles: Iterable[BlockHandle], *, durable: bool = False) -> None:
@@ -181,6 +185,7 @@ class BlockStore:
         with self._lock:
             if not handle.host:
                 self.writer().replace(handle, content)
+                self._note_place(handle)
             forget_block(handle.block_id)
 
     def rewrite_from(self, handle: BlockHandle, made: BlockHandle) -> None:
@@ -236,6 +241,19 @@ class BlockStore:
         path = Path(handle.memory_path)
         return path.is_file() and not path.is_symlink()
 
+    def num_outside(self, handles: Iterable[BlockHandle]) -> int:
+        """Return how many of the blocks are read from a disk, since they were evicted or had no room in memory.
+
+        It takes no lock and looks at no file, as each scan calls it.
+        """
+        return sum(handle.block_id in self._outside for handle in handles) if self._outside else 0
+
+    def _note_place(self, handle: BlockHandle) -> None:
+        if not handle.host and Path(handle.memory_path).is_symlink():
+            self._outside.add(handle.block_id)
+        else:
+            self._outside.discard(handle.block_id)
+
     def usage(self) -> StoreUsage:
         with self._lock:
             self._release_unused()
@@ -258,6 +276,7 @@ class BlockStore:
             for block_id in self._blocks:
                 forget_block(block_id)
             self._blocks.clear()
+            self._outside.clear()
             self._memory.close()
             self._local.close()
 
@@ -272,6 +291,7 @@ class BlockStore:
             block_folders.write_file(target, mapped_bytes(path))
         # If the link fails, the block stays in memory. Its copy is removed with it, or is used the next time.
         block_folders.link(target, path)
+        self._outside.add(handle.block_id)
         forget_block(handle.block_id)
         return handle.size_bytes
 

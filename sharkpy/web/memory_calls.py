@@ -173,6 +173,9 @@ class MemoryAnswer:
 
     Figures of columns come from `num_sampled` blocks, which are spread over the table. `num_in_memory` and
     `num_evicted` count these blocks by the place of their files: shared memory, or the local disk.
+
+    `reads_from_memory`, `reads_from_disk` and `reads_loaded` count the blocks that scans have read since the server
+    started, or since UNCACHE TABLE. The last are reads that waited until their block was made from the table's files.
     """
 
     mode: str
@@ -185,6 +188,9 @@ class MemoryAnswer:
     num_sampled: int
     num_in_memory: int
     num_evicted: int
+    reads_from_memory: int
+    reads_from_disk: int
+    reads_loaded: int
     has_durable_copy: bool
     hosts: list[str]
     partitions: list[HeldPartition]
@@ -202,10 +208,12 @@ def memory(request: ApiRequest) -> MemoryAnswer:
         return _nothing(table.cache_mode, str(table.cache_policy))
     sample = _spread(version.blocks, _SAMPLED_BLOCKS)
     in_memory = sum(map(_is_in_memory, sample))
+    reads = session.table_cache.reads(table)
     partitions = session.table_cache.bytes_by_partition(table) if table.is_partitioned else {}
     return MemoryAnswer(
         *(table.cache_mode.value, str(table.cache_policy), True, version.sequence, version.statistics.count()),
         *(len(version.blocks), version.size_bytes, len(sample), in_memory, len(sample) - in_memory),
+        *(reads.from_memory, reads.from_disk, reads.loaded),
         has_durable_copy=bool(sample) and all(one.durable_path is not None for one in sample),
         hosts=sorted({one.host for one in sample if one.host}),
         partitions=[HeldPartition(name, size) for name, size in list(partitions.items())[:_SAMPLED_BLOCKS]],
@@ -214,7 +222,7 @@ def memory(request: ApiRequest) -> MemoryAnswer:
 
 
 def _nothing(mode: CacheMode, policy: str) -> MemoryAnswer:
-    return MemoryAnswer(mode.value, policy, False, None, 0, 0, 0, 0, 0, 0, False, [], [], [])
+    return MemoryAnswer(mode.value, policy, False, None, 0, 0, 0, 0, 0, 0, 0, 0, 0, False, [], [], [])
 
 
 def _spread(blocks: Sequence[BlockHandle], most: int) -> list[BlockHandle]:

@@ -90,6 +90,10 @@ def test_a_full_memory_sends_blocks_to_the_local_folder(store: BlockStore) -> No
     assert [first_value(handle) for handle in handles] == list(range(5))
     assert store.usage().memory_bytes <= store.memory_limit
     assert store.usage().local_bytes == sum(handle.size_bytes for handle in handles[3:])
+    store.adopt(handles)
+    assert store.num_outside(handles) == len(handles[3:])
+    store.release([handle.block_id for handle in handles])
+    assert store.num_outside(handles) == 0
 
 
 def test_the_least_recently_used_is_evicted_and_stays_readable(store: BlockStore) -> None:
@@ -97,7 +101,9 @@ def test_the_least_recently_used_is_evicted_and_stays_readable(store: BlockStore
     store.adopt(handles)
     kept_open = open_block(handles[1])
     store.touch([handles[0]])
+    assert store.num_outside(handles) == 0
     assert store.make_room(SIZE) == [handles[1].block_id]
+    assert (store.num_outside(handles), store.num_outside(handles[1:2])) == (1, 1)
     assert [store.is_in_memory(handle) for handle in handles] == [True, False, True]
     assert first_value(handles[1]) == 1
     assert open_block(handles[1]) is not kept_open

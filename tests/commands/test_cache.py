@@ -38,6 +38,38 @@ def test_session_cache(session: Any) -> None:
     assert session.engine.store.usage().num_blocks == 0
 
 
+def test_reads_are_counted_by_the_place_that_answers(session: Any) -> None:
+    table = session.create("t")
+    session.insert(table, [(1, "x")])
+    query = "SELECT upper(s) FROM t"
+
+    def counts() -> tuple[int, int, int]:
+        reads = session.table_cache.reads(table)
+        return reads.from_memory, reads.from_disk, reads.loaded
+
+    session.run(commands.CacheTable(table, lazy=True))
+    assert counts() == (0, 0, 0)
+    session.context.sql(query).fetchall()
+    assert counts() == (0, 0, 1)
+    session.context.sql(query).fetchall()
+    assert counts() == (1, 0, 1)
+    session.context.sql(f"SELECT x.s FROM ({query.replace('upper(s)', 's')}) x JOIN t y ON x.s = y.s").fetchall()
+    assert counts() == (3, 0, 1)
+    # The session writes the block as it inserts, so no query waits for it.
+    session.insert(table, [(2, "y")])
+    session.context.sql(query).fetchall()
+    assert counts() == (5, 0, 1)
+    session.engine.store.memory_limit = 0
+    session.engine.store.enforce_limit()
+    session.context.sql(query).fetchall()
+    assert counts() == (5, 2, 1)
+    session.run(commands.UncacheTable(table))
+    assert counts() == (0, 0, 0)
+    session.run(commands.CacheTable(table))
+    session.context.sql(query).fetchall()
+    assert counts() == (0, 2, 0)
+
+
 def test_only_new_files_are_loaded(session: Any) -> None:
     table = session.create("t", properties=MEMORY)
     session.insert(table, [(1, "x")])

@@ -176,7 +176,7 @@ def test_statistics_of_columns(serve: Serve) -> None:
         assert (day["source"], day["num_nulls"]) == (None, None)
 
 
-def test_what_is_in_memory(serve: Serve) -> None:
+def test_what_is_in_memory(serve: Serve, engine: sharkpy.SharkContext) -> None:
     with serve().browser() as browser:
         found = got(browser, "tables/shop/orders/memory?limit=2")
         assert (found["mode"], found["num_rows"], found["num_blocks"], found["num_in_memory"]) == ("MEMORY", 3, 1, 1)
@@ -184,6 +184,10 @@ def test_what_is_in_memory(serve: Serve) -> None:
         assert sum(identity["encodings"].values()) == 1.0
         assert identity["decoded_bytes"] == 3 * 65 // 8
         assert region["decoded_bytes"] >= len("northsouth")
+        engine.sql("SELECT upper(region) FROM shop.orders").fetchall()
+        again = got(browser, "tables/shop/orders/memory")
+        assert again["reads_from_memory"] == found["reads_from_memory"] + 1
+        assert (again["reads_from_disk"], again["reads_loaded"]) == (0, found["reads_loaded"])
         not_cached = got(browser, "tables/shop/regions/memory")
         assert (not_cached["mode"], not_cached["is_loaded"], not_cached["columns"]) == ("NONE", False, [])
 

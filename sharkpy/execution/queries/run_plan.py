@@ -38,6 +38,7 @@ def new_runner(session: EngineSession, plan: PlacedPlan, description: str) -> Pl
         description,
         is_profiled=profiles is not None,
         repair=session.table_cache.repair,
+        note_reads=session.table_cache.note_reads,
         pool=session.pool,
         memory_limit=session.conf.value(QUERY_MEMORY),
         observer=stage_observer(session.engine, session.conf, description),

@@ -29,6 +29,7 @@ from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.small_files import knows_rows, reads_streams
 from sharkpy.execution.workers.connection_pool import ConnectionPool, QueryConnections
 from sharkpy.optimizer.decisions import Place
+from sharkpy.physical.operators import BlockScan
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import NO_INPUT, StageProgram, TaskInput
 from sharkpy.sources.storage.meter import METER
@@ -41,6 +42,9 @@ _MOST_REPAIRS = 3
 """Number of times a stage runs again after lost blocks were rebuilt."""
 Repair = Callable[[Sequence[BlockHandle]], None]
 """Function that rebuilds the lost or damaged ones of the blocks; raises CorruptionError if one cannot be rebuilt."""
+
+NoteReads = Callable[[str, Sequence[BlockHandle]], None]
+"""Function that counts the blocks that a scan of a table, given by its id, has read."""
 
 
 def new_group() -> str:
@@ -58,6 +62,7 @@ class QueryRun:
     is_profiled: bool = False
     """Whether DuckDB measures each operator, for EXPLAIN ANALYZE."""
     repair: Repair | None = None
+    note_reads: NoteReads | None = None
     pool: Pool = DEFAULT_POOL
     """Pool that gives the session its share of Spark's tasks."""
     memory_limit: int = 0
@@ -231,6 +236,10 @@ class QueryRun:
         repairs = self._repairs.pop(id(stage), 0)
         profile = stage_profile(stage, count, reports, seconds, exchange_id, sizes, repairs)
         self.profile.stages.append(profile)
+        if self.note_reads is not None:
+            for _, leaf in profile.leaves:
+                if isinstance(leaf, BlockScan):
+                    self.note_reads(leaf.blocks.table_id, leaf.blocks.blocks)
         if isinstance(self.statement, Statement):
             self.statement.figures.add_stage(profile, self._blocks.add(profile.leaves))
         if profile.placement != Place.DRIVER.value and profile.requested.requests:

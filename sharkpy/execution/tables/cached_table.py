@@ -55,6 +55,32 @@ class EngineContext(Protocol):
 
 
 @dataclass(slots=True)
+class BlockReads:
+    """Counts of the blocks that scans of a cached table have read, by the place that answered.
+
+    They take no lock: scans that end at the same time may lose a count.
+    """
+
+    from_memory: int = 0
+    from_disk: int = 0
+    """Reads of blocks that were evicted, or had no room in memory."""
+    loaded: int = 0
+    """Reads that waited until their block was made from the table's files."""
+    unread: frozenset[str] = frozenset()
+    """Blocks of the last load, if no scan has read one of them."""
+
+    def add(self, blocks: Sequence[BlockHandle], num_outside: int) -> None:
+        """Count a scan of `blocks`, of which `num_outside` were read from a disk."""
+        loaded = 0
+        if (unread := self.unread) and (loaded := sum(block.block_id in unread for block in blocks)):
+            self.unread = frozenset()
+        from_disk = min(num_outside, len(blocks) - loaded)
+        self.loaded += loaded
+        self.from_disk += from_disk
+        self.from_memory += len(blocks) - loaded - from_disk
+
+
+@dataclass(slots=True)
 class CacheEntry:
     """State of a cached table; changed only under `lock`."""
 
@@ -79,6 +105,7 @@ class CacheEntry:
     known_partitions: tuple[str, ...] | None = None
     """All Hive partitions when `cached_partitions` was decided."""
     metrics: ReadMetrics = field(default_factory=ReadMetrics)
+    reads: BlockReads = field(default_factory=BlockReads)
     staged: list[StagedBlocks] = field(default_factory=list)
     """Blocks of uncommitted files, made or being made. Writes add and remove theirs without the lock."""
 

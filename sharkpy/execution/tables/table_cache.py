@@ -18,6 +18,7 @@ from sharkpy.columnar.version import TableVersion, partition_of
 from sharkpy.execution.tables.block_lineage import BlockLineage, Contents
 from sharkpy.execution.tables.block_loading import BlockLoader
 from sharkpy.execution.tables.cached_table import (
+    BlockReads,
     CacheEntry,
     EngineContext,
     added_files,
@@ -105,6 +106,17 @@ class TableCache:
         """Return the figures of loading `table`, such as malformed lines and fields."""
         entry = self.versions.find(table)
         return ReadMetrics() if entry is None else entry.metrics
+
+    def reads(self, table: Table) -> BlockReads:
+        """Return the counts of block reads since the engine started, or since UNCACHE TABLE."""
+        entry = self.versions.find(table)
+        return BlockReads() if entry is None else entry.reads
+
+    def note_reads(self, table_id: str, blocks: Sequence[BlockHandle]) -> None:
+        """Count a scan that has read `blocks`."""
+        entry = self.versions.find_id(table_id)
+        if entry is not None:
+            entry.reads.add(blocks, self.versions.store.num_outside(blocks))
 
     # Versions
 
@@ -295,6 +307,8 @@ class TableCache:
             return
         try:
             self._load_first(table)
+            # No query has waited for these blocks.
+            self.reads(table).unread = frozenset()
         except BaseException:
             if not was_cached:
                 self._session_cached.discard(table.table_id)

@@ -73,7 +73,10 @@ class TableVersions:
             return self._entries.setdefault(table.table_id, CacheEntry(table))
 
     def find(self, table: Table) -> CacheEntry | None:
-        return self._entries.get(table.table_id)
+        return self.find_id(table.table_id)
+
+    def find_id(self, table_id: str) -> CacheEntry | None:
+        return self._entries.get(table_id)
 
     def take_out(self, table: Table) -> CacheEntry:
         with self._lock:
@@ -170,6 +173,7 @@ class TableVersions:
         directory = self.durable_folder(entry.table, is_hot=is_hot)
         loaded, metrics = self.make(entry.table, splits, directory, is_grouped=is_grouped)
         entry.metrics.merge(metrics)
+        entry.reads.unread = frozenset(block.handle.block_id for block in loaded)
         return loaded
 
     def make(

@@ -89,7 +89,7 @@ const CASES: readonly Case[] = [
   },
   { name: "wide-table", hash: "#/tables/shop/wide", ready: (page) => page.getByText("column_59").waitFor() },
   { name: "sample", hash: `${TABLE}?tab=sample`, ready: (page) => page.locator(".grid-cell").first().waitFor() },
-  { name: "memory", hash: `${TABLE}?tab=memory`, ready: (page) => page.getByText("dictionary 75 %").waitFor() },
+  { name: "memory", hash: `${TABLE}?tab=memory`, ready: (page) => page.getByText("48.2 k of 49.6 k").waitFor() },
   {
     name: "not-in-memory",
     hash: "#/tables/shop/customers?tab=memory",

@@ -92,6 +92,9 @@ export interface TableMemory {
   num_sampled: number;
   num_in_memory: number;
   num_evicted: number;
+  reads_from_memory: number;
+  reads_from_disk: number;
+  reads_loaded: number;
   has_durable_copy: boolean;
   hosts: string[];
   partitions: { name: string; bytes: number }[];

@@ -1,6 +1,6 @@
 /** What is in memory of a table: its blocks, and how each column is encoded. */
 import { useState } from "preact/hooks";
-import { bytes, count, percent, shortCount } from "../../format";
+import { bytes, count, counted, percent, shortCount } from "../../format";
 import { Icon } from "../../parts/icons";
 import { Empty, Failure } from "../../parts/parts";
 import { go } from "../../router";
@@ -53,6 +53,7 @@ export function MemoryTab({ table }: { table: TableName }) {
           <dt>Evicted</dt>
           <dd>{answer.num_evicted ? percent(answer.num_evicted, answer.num_sampled) : "none"}</dd>
         </div>
+        <HitRate memory={answer} />
         <div title="Durable copies spare the next start reading the files">
           <dt>Durable copy</dt>
           <dd>{answer.has_durable_copy ? "yes" : "no"}</dd>
@@ -107,6 +108,26 @@ export function MemoryTab({ table }: { table: TableName }) {
         </div>
       )}
       {answer.partitions.length > 0 && <Partitions memory={answer} />}
+    </div>
+  );
+}
+
+function HitRate({ memory }: { memory: TableMemory }) {
+  const { reads_from_memory: hits, reads_from_disk: fromDisk, reads_loaded: loaded } = memory;
+  const reads = hits + fromDisk + loaded;
+  const parts = `${count(hits)} from memory, ${count(fromDisk)} from disk, ${count(loaded)} loaded from its files first`;
+  const since = "since the server started or the table was cached again";
+  return (
+    <div title={reads ? `Of ${counted(reads, "read")} of blocks: ${parts}; ${since}` : `No scan has read it ${since}`}>
+      <dt>Hit rate</dt>
+      <dd>
+        {reads ? percent(hits, reads) : "no reads yet"}
+        {reads > 0 && (
+          <small class="muted">
+            {shortCount(hits)} of {shortCount(reads)}
+          </small>
+        )}
+      </dd>
     </div>
   );
 }

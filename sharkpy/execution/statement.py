@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.errors import StatementTimeoutError
-from sharkpy.execution.statement_figures import PROCESS_CPU, StatementFigures
+from sharkpy.execution.statement_figures import PROCESS_CPU, StatementFigures, TableLoad, loading_seconds
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.profile import QueryProfile
@@ -103,6 +103,9 @@ class Statement(Cancellation):
         """Rows of streams that could not be parsed, in an epoch."""
         self.queued_seconds = 0.0
         self._planning_since: float | None = None
+        self.loads: list[TableLoad] = []
+        """Loads of tables for which it has waited."""
+        self._num_shown_loads = 0
         self.progress: Progress | None = None
         self.plan = ""
         """Text of the plans that the statement has run."""
@@ -183,16 +186,25 @@ class Statement(Cancellation):
 
     @contextlib.contextmanager
     def planning(self) -> Iterator[None]:
-        """Count the time of the body as planning. A query that is planned within it, as of WITH, is a part of it."""
+        """Count the time of the body as planning, without loads of tables. A query that is planned within it, as of
+        WITH, is a part of it.
+        """
         if self._planning_since is not None:
             yield
             return
-        self._planning_since = time.perf_counter()
+        self._planning_since, num_before = time.perf_counter(), len(self.loads)
         try:
             yield
         finally:
-            self.figures.planning_seconds += time.perf_counter() - self._planning_since
+            seconds = time.perf_counter() - self._planning_since - loading_seconds(self.loads[num_before:])
+            self.figures.planning_seconds += max(0.0, seconds)
             self._planning_since = None
+
+    def new_loads(self) -> list[TableLoad]:
+        """Return the loads since the last call."""
+        found = self.loads[self._num_shown_loads :]
+        self._num_shown_loads += len(found)
+        return found
 
     def add_run(self, seconds: float) -> None:
         """Count the last `seconds` as the run of a plan, though another query may be planned: the one of WITH ran."""

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.block_figures import BlockFigures
     from sharkpy.execution.stages.profile import StageProfile
+
+
+@dataclass(frozen=True, slots=True)
+class TableLoad:
+    """Load of blocks of a table from its files, for which a statement waited. `started` is in seconds since 1970."""
+
+    table: str
+    started: float
+    seconds: float
+    blocks: int
+
+
+def loading_seconds(loads: Iterable[TableLoad]) -> float:
+    """Return the seconds in which any of `loads` ran."""
+    seconds = end = 0.0
+    for one in sorted(loads, key=lambda load: load.started):
+        stop = one.started + one.seconds
+        seconds += max(0.0, stop - max(end, one.started))
+        end = max(end, stop)
+    return seconds
 
 
 @dataclass(slots=True)
@@ -25,7 +46,7 @@ class StatementFigures:
     bytes_spilled: int | None = None
     """Bytes that DuckDB wrote to temporary files; None if DuckDB measured no query of the statement."""
     planning_seconds: float = 0.0
-    """Seconds for resolving names and for planning."""
+    """Seconds for resolving names and for planning, without loads of tables."""
     cpu_seconds: float = 0.0
     """CPU seconds of the statement's thread, of its stages in this process (see `ProcessCpu`), and of its tasks."""
     peak_bytes: int | None = None

@@ -16,8 +16,9 @@ from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
-from sharkpy.execution.stages.profile import format_seconds, requests_text
+from sharkpy.execution.stages.profile import format_seconds, load_lines, requests_text
 from sharkpy.execution.statement import Statement
+from sharkpy.execution.statement_figures import loading_seconds
 from sharkpy.execution.tables.snapshot import reading
 from sharkpy.explain.continuous import (
     MOST_PROFILES,
@@ -149,10 +150,13 @@ def _branch_lines(command: Explain, statement: MultiInsert | ChangeRows, session
 def _query_lines(command: Explain, plan: LogicalPlan, session: EngineSession) -> Iterator[str]:
     if command.extended:
         yield from ("== Bound plan ==", *plan.explain().splitlines(), "")
-    started, asked = time.perf_counter(), METER.of(current_cancellation())
+    current = current_cancellation()
+    num_before = len(current.loads) if isinstance(current, Statement) else 0
+    started, asked = time.perf_counter(), METER.of(current)
     optimized, physical = plan_steps(session, plan)
-    planning = format_seconds(time.perf_counter() - started)
-    if (requested := METER.of(current_cancellation()) - asked).requests:
+    loads = current.loads[num_before:] if isinstance(current, Statement) else ()
+    planning = format_seconds(time.perf_counter() - started - loading_seconds(loads))
+    if (requested := METER.of(current) - asked).requests:
         planning += f" with {requests_text(requested)}"
     if command.extended:
         yield from ("== Logical plan ==", *optimized.explain().splitlines(), "")
@@ -262,6 +266,7 @@ def _command_run(command: LogicalPlan | Command, session: EngineSession) -> Iter
 
 
 def _profile_lines(profile: QueryProfile) -> Iterator[str]:
+    yield from load_lines(profile)
     yield from run_tree(profile)
     for decision in profile.decisions:
         yield f"decided {'when planning' if decision.is_planned else 'at run time'}: {decision}"

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 from sharkpy.execution.stages.profile import format_bytes
+from sharkpy.execution.statement_figures import TableLoad, loading_seconds
 from sharkpy.explain.measured_tree import (
     Node,
     Written,
@@ -125,9 +126,12 @@ class _Profile:
         self._operators: list[Facts] = []
         self._stages: list[Json] = []
         self._decisions: list[Json] = []
+        self._loads: list[TableLoad] = []
 
     def facts(self) -> Facts:
         return {
+            "loading_seconds": _rounded(loading_seconds(self._loads)),
+            "loads": [_load(one) for one in self._loads],
             "root": self._root,
             "operators": self._operators,
             "stages": self._stages,
@@ -148,6 +152,7 @@ class _Profile:
             self._tables[profile.table] = self._root
         self._stages += [_stage(before + number, stage) for number, stage in enumerate(profile.stages, 1)]
         self._decisions += map(_decision, profile.decisions)
+        self._loads += profile.loads
 
     def _add_operators(self, node: Node, before: int, number: int, written: Written, notes: Iterable[str]) -> int:
         """Add an operator of stage `number` of its query and the operators below it. Return its id."""
@@ -203,6 +208,15 @@ def _read_table(plan: PhysicalPlan) -> str:
             # The reason begins with the name of a table without rows.
             return reason.partition(":")[0]
     return ""
+
+
+def _load(load: TableLoad) -> Facts:
+    return {
+        "table": load.table,
+        "started": _time_text(datetime.fromtimestamp(load.started, UTC)),
+        "seconds": _rounded(load.seconds),
+        "blocks": load.blocks,
+    }
 
 
 def _stage(number: int, stage: StageProfile) -> Facts:

@@ -263,7 +263,7 @@ class RunningStatements:
 def _profile(statement: Statement, most_bytes: int) -> str:
     """Return the profile of an ended statement, or "" if it is too long. Its plans, which hold blocks, are dropped."""
     runs, statement.runs = statement.runs, []
-    if all(run.is_whole and run.profile.is_constant for run in runs):
+    if all(run.is_whole and run.profile.is_constant and not run.profile.loads for run in runs):
         return ""
     from sharkpy.explain.profile_json import runs_text
 

@@ -18,6 +18,7 @@ from sharkpy.base.errors import ParseError, TableNotFoundError
 from sharkpy.base.thread_call import interruptible
 from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.names import check_name, qualified
+from sharkpy.execution.statement_figures import loading_seconds
 from sharkpy.session.defaults import add_keywords
 from sharkpy.session.result import Result, Row
 from sharkpy.session.session_base import SessionBase
@@ -137,7 +138,8 @@ class SharkContext(SessionBase):
                     given = partial(self._given_rows, variables)
                     return PreparedStatement(self, self._shared.plans, bound, statement, self._statements.end, given)
             finally:
-                statement.figures.planning_seconds += time.perf_counter() - started
+                seconds = time.perf_counter() - started - loading_seconds(statement.loads)
+                statement.figures.planning_seconds += max(0.0, seconds)
 
         try:
             return interruptible(prepared, statement.cancel)

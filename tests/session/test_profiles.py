@@ -14,6 +14,7 @@ import sharkpy
 from sharkpy.base.errors import ConfigurationError, ParseError, SharkError
 from sharkpy.catalog import statement_records
 from sharkpy.execution.restrictions import Restrictions
+from sharkpy.execution.statement_figures import TableLoad, loading_seconds
 from sharkpy.explain import profile_html
 from sharkpy.explain.profile_json import profile_of
 from tests.rows import rows
@@ -113,6 +114,34 @@ def test_profiles_of_the_history(context: sharkpy.SharkContext) -> None:
     assert profile_of(context.history(1)[0]) is None, "its rows are constants"
     context.sql("SHOW TABLES").fetchall()
     assert profile_of(context.history(1)[0]) is None
+
+
+def test_the_first_query_of_a_cached_table_shows_its_loading(context: sharkpy.SharkContext) -> None:
+    for name in ("u", "v"):
+        context.sql(f"CREATE TABLE {name} STORED AS PARQUET AS SELECT * FROM t").fetchall()
+    context.sql("CACHE LAZY TABLE u").fetchall()
+    found = recorded(context, "SELECT sum(g) AS s FROM u")
+    [load] = found["loads"]
+    assert (load["table"], load["blocks"]) == ("default.u", 4)
+    assert 0 < load["seconds"] == found["loading_seconds"] < found["running_seconds"]
+    assert load["started"] < found["stages"][0]["started"]
+    assert found["planning_seconds"] + found["loading_seconds"] < found["seconds"]
+    assert re.match(r"loading default\.u: [\d.]+ m?s, 4 blocks\n", context.history(1)[0].plan)
+    assert recorded(context, "SELECT sum(g) AS s FROM u")["loads"] == []
+
+    context.sql("UNCACHE TABLE u; CACHE LAZY TABLE u; CACHE LAZY TABLE v").fetchall()
+    lines = [line for (line,) in context.sql("EXPLAIN ANALYZE SELECT u.g FROM u JOIN v ON u.k = v.k").fetchall()]
+    assert sorted(line.split(":")[0] for line in lines[1:3]) == ["loading default.u", "loading default.v"]
+    assert not any(line.startswith("loading") for line in lines[3:])
+    context.sql("UNCACHE TABLE u; CACHE LAZY TABLE u").fetchall()
+    measured = profile(context, "EXPLAIN ANALYZE FORMAT JSON SELECT g FROM u WHERE k > 7")
+    assert [(one["table"], one["blocks"]) for one in measured["loads"]] == [("default.u", 4)]
+
+
+def test_loads_at_the_same_time_count_once() -> None:
+    loads = [TableLoad("a", 10.0, 2.0, 1), TableLoad("b", 11.0, 3.0, 1), TableLoad("c", 11.5, 1.0, 1)]
+    assert loading_seconds([TableLoad("d", 20.0, 0.5, 1), *loads]) == 4.5
+    assert loading_seconds([]) == 0.0
 
 
 @pytest.mark.parametrize("bound", [9, -1], ids=["rows", "no rows"])

@@ -30,6 +30,7 @@ def new_runner(session: EngineSession, plan: PlacedPlan, description: str) -> Pl
     from sharkpy.execution.stages.plan_runner import PlanRunner
     from sharkpy.execution.stages.query_run import QueryRun
     from sharkpy.execution.stages.stage_recorder import stage_observer
+    from sharkpy.execution.statement import Statement
 
     profiles = session.observers.profiles
     run = QueryRun(
@@ -43,6 +44,8 @@ def new_runner(session: EngineSession, plan: PlacedPlan, description: str) -> Pl
         memory_limit=session.conf.value(QUERY_MEMORY),
         observer=stage_observer(session.engine, session.conf, description),
     )
+    if isinstance(run.statement, Statement):
+        run.profile.loads += run.statement.new_loads()
     if profiles is not None:
         profiles.append(run.profile)
     return PlanRunner(plan, run, session.conf)

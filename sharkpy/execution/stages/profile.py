@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sharkpy.execution.statement_figures import TableLoad
 from sharkpy.execution.tasks.report import OperatorFigures, TaskReport, sum_figures
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.sources.storage.meter import RequestCounts
@@ -91,6 +92,8 @@ class QueryProfile:
 
     stages: list[StageProfile] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
+    loads: list[TableLoad] = field(default_factory=list)
+    """Loads of tables for which it waited before its first stage."""
     plan: PhysicalPlan | None = field(default=None, repr=False)
     """Final plan: the operators of its last stage, which `stages` has too after it ended."""
     seconds: float = 0.0
@@ -169,7 +172,7 @@ def run_text(profile: QueryProfile, planned: PhysicalPlan, *, is_whole: bool) ->
 
     `planned` is the plan before its first stage ran; `is_whole` if its last stage finished.
     """
-    lines = []
+    lines = load_lines(profile)
     for number, stage in enumerate(profile.stages, 1):
         lines.append(f"stage {number}{_target(stage)}: {stage_summary(stage)}; {_rows(stage)}")
         if is_whole and number == len(profile.stages):
@@ -180,6 +183,13 @@ def run_text(profile: QueryProfile, planned: PhysicalPlan, *, is_whole: bool) ->
         lines += ["not ended:", _indented(profile.physical or planned.explain())]
     lines += [f"decided: {decision}" for decision in profile.decisions]
     return "\n".join(lines)
+
+
+def load_lines(profile: QueryProfile) -> list[str]:
+    """Return a line for each table that was loaded for the query."""
+    return [
+        f"loading {one.table}: {format_seconds(one.seconds)}, {count_of(one.blocks, 'block')}" for one in profile.loads
+    ]
 
 
 def _target(stage: StageProfile) -> str:

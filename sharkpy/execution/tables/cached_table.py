@@ -12,12 +12,13 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from sharkpy.base.cancellation import cancellable_lock, current_cancellation
 from sharkpy.base.errors import CorruptionError, ExecutionError
 from sharkpy.base.settings import Conf
 from sharkpy.base.uri import Locations
@@ -27,6 +28,8 @@ from sharkpy.catalog.model import CacheMode, CachePolicy, PolicyKind, Table
 from sharkpy.columnar.block_folders import UNWRITABLE, FolderUse, storage_error
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion, VersionStore
+from sharkpy.execution.statement import Statement
+from sharkpy.execution.statement_figures import TableLoad
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tasks.buckets import hash_id
 from sharkpy.sources.folders.logged_folder import LoggedFolder
@@ -106,8 +109,26 @@ class CacheEntry:
     """All Hive partitions when `cached_partitions` was decided."""
     metrics: ReadMetrics = field(default_factory=ReadMetrics)
     reads: BlockReads = field(default_factory=BlockReads)
+    num_loaded: int = 0
+    """Number of blocks that were ever loaded from files."""
     staged: list[StagedBlocks] = field(default_factory=list)
     """Blocks of uncommitted files, made or being made. Writes add and remove theirs without the lock."""
+
+
+@contextlib.contextmanager
+def locked(entry: CacheEntry) -> Iterator[None]:
+    """Hold the lock of an entry. If blocks are loaded meanwhile, this thread's statement has waited for them.
+
+    While it waited for the lock, another statement may have loaded them.
+    """
+    before, started, began = entry.num_loaded, time.time(), time.perf_counter()
+    with cancellable_lock(entry.lock):
+        yield
+        num_loaded = entry.num_loaded - before
+    statement = current_cancellation()
+    if num_loaded and isinstance(statement, Statement):
+        seconds = time.perf_counter() - began
+        statement.loads.append(TableLoad(entry.table.qualified_name, started, seconds, num_loaded))
 
 
 def block_properties(table: Table) -> tuple[object, ...]:

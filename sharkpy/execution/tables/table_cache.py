@@ -28,6 +28,7 @@ from sharkpy.execution.tables.cached_table import (
     files_added_to,
     files_of_partitions,
     has_no_files,
+    locked,
     partitions_to_cache,
     version_of_blocks,
 )
@@ -132,7 +133,7 @@ class TableCache:
             self.partial_version(table, known, ())
             return None
         entry = self.versions.entry(table)
-        with cancellable_lock(entry.lock):
+        with locked(entry):
             if has_no_files(table):
                 return version_of_blocks(entry)
             entry.cached_partitions = None
@@ -197,7 +198,7 @@ class TableCache:
         if not self.is_cached(table):
             return None, frozenset()
         entry = self.versions.entry(table)
-        with cancellable_lock(entry.lock):
+        with locked(entry):
             self._set_table(entry, table)
             if entry.version is None:
                 self.versions.restore(entry, partition_files(table, partitions, self._parts.catalog))

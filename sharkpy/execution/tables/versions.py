@@ -173,6 +173,7 @@ class TableVersions:
         directory = self.durable_folder(entry.table, is_hot=is_hot)
         loaded, metrics = self.make(entry.table, splits, directory, is_grouped=is_grouped)
         entry.metrics.merge(metrics)
+        entry.num_loaded += len(loaded)
         entry.reads.unread = frozenset(block.handle.block_id for block in loaded)
         return loaded
 

@@ -209,6 +209,8 @@ export function makeProfile(query: Query, isHostile = false): Profile {
     peak_bytes: query.peak_bytes,
     blocks_read: query.blocks_read,
     blocks_pruned: query.blocks_pruned,
+    loading_seconds: 0.026,
+    loads: [{ table: label("default.planes"), started: at(0.004), seconds: 0.026, blocks: 12 }],
     root: 0,
     operators: [
       operator(0, "Limit", label("first 100 rows"), [1], { stage: 4, rows: 100, bytes: 6400, seconds: 0.001 }),

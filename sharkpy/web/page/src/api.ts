@@ -114,6 +114,14 @@ export interface Stage {
   spilled_per_task: (number | null)[];
 }
 
+/** Load of a table's blocks from its files, for which the query waited. */
+export interface TableLoad {
+  table: string;
+  started: string;
+  seconds: number;
+  blocks: number;
+}
+
 export interface Decision {
   when: "planning" | "run time";
   text: string;
@@ -126,6 +134,9 @@ export interface Profile extends StatementFigures {
   text: string;
   user: string;
   started: string;
+  /** Seconds in which tables were loaded. Profiles of earlier versions have no loads. */
+  loading_seconds?: number;
+  loads?: TableLoad[];
   root: number | null;
   operators: Operator[];
   stages: Stage[];

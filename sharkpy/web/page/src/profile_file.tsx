@@ -44,7 +44,7 @@ function ProfileFile({ profile }: { profile: Profile }) {
             {profile.error.sqlstate && <span class="mono">SQLSTATE {profile.error.sqlstate}</span>}
           </div>
         )}
-        <Figures query={profile} total={profile.seconds} />
+        <Figures query={profile} total={profile.seconds} loading={profile.loading_seconds} />
         <SqlText text={profile.text} error={profile.error} />
         <ProfileTabs profile={profile} />
       </div>

@@ -124,7 +124,7 @@ test("the profile of a query is a file that needs no server", async () => {
     const wide = await file.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
     expect({ requests, wide }).toEqual({ requests: [`file://${path}`], wide: 0 });
     await file.getByRole("tab", { name: "Stages" }).click();
-    await file.locator(".stage-row").first().waitFor();
+    await file.locator("button.stage-row").first().waitFor();
     expect(file.url()).toContain("tab=stages");
     await apart.close();
   }

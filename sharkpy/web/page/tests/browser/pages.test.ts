@@ -44,7 +44,8 @@ const CASES: readonly Case[] = [
     name: "stages",
     hash: `${QUERY}?tab=stages`,
     ready: async (page) => {
-      await page.locator(".stage-row").first().click();
+      await page.getByText("loading default.planes").waitFor();
+      await page.locator("button.stage-row").first().click();
       await page.getByText("Bytes of each bucket").first().waitFor();
       await page.getByText("Tasks by worker").waitFor();
     },

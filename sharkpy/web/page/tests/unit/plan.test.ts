@@ -115,6 +115,14 @@ test("stages begin at the first start", () => {
   expect(stageSpans([]).spans).toEqual([]);
 });
 
+test("loads of tables come before the stages", () => {
+  const { spans, loadSpans, total } = stageSpans(profile.stages, profile.loads);
+  expect(loadSpans.map(({ load, from }) => [load.blocks, from])).toEqual([[12, 0]]);
+  expect(spans[0]?.from).toBeCloseTo(0.026, 3);
+  expect(total).toBeCloseTo(3.746, 3);
+  expect(stageSpans([], profile.loads).total).toBeCloseTo(0.026, 3);
+});
+
 test.each([
   ["HashJoin", "HashJoin inner on a#1 = b#2", "inner on a = b"],
   ["SortOperator", "Sort [n#24 DESC]", "[n DESC]"],

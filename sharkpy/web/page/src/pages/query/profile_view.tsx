@@ -31,14 +31,16 @@ function memoryText(query: Figured): string {
   return query.peak_bytes == null ? "not measured" : "at its peak";
 }
 
-export function Figures({ query, total }: { query: Figured; total: number | null }) {
+export function Figures(props: { query: Figured; total: number | null; loading: number | undefined }) {
+  const { query, total, loading = 0 } = props;
   const parts = [
     { name: "planning", value: query.planning_seconds },
+    ...(loading > 0 ? [{ name: "loading", value: loading }] : []),
     { name: "queued", value: query.queued_seconds },
-    // The server counts planning as a part of the time at work.
+    // The server counts planning and loading as parts of the time at work.
     {
       name: "running",
-      value: query.running_seconds && Math.max(0, query.running_seconds - (query.planning_seconds ?? 0)),
+      value: query.running_seconds && Math.max(0, query.running_seconds - (query.planning_seconds ?? 0) - loading),
     },
   ];
   const known = parts.reduce((sum, part) => sum + (part.value ?? 0), 0);
@@ -147,7 +149,7 @@ export function ProfileTabs({ profile }: { profile: Profile }) {
           onChoose={(id) => set("operator", id === null ? null : String(id))}
         />
       )}
-      {tab === "stages" && <StagesView stages={profile.stages} />}
+      {tab === "stages" && <StagesView stages={profile.stages} loads={profile.loads ?? []} />}
       {tab === "decisions" && <DecisionsView decisions={profile.decisions} />}
     </>
   );

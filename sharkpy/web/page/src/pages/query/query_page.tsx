@@ -86,7 +86,7 @@ export function QueryPage({ id }: { id: string }) {
           {query.error.sqlstate && <span class="mono">SQLSTATE {query.error.sqlstate}</span>}
         </div>
       )}
-      <Figures query={query} total={shownSeconds(query, now)} />
+      <Figures query={query} total={shownSeconds(query, now)} loading={query.profile?.loading_seconds} />
       <SqlText text={query.text} error={query.error} />
       <Run query={query} />
     </div>

@@ -1,25 +1,25 @@
 /** Stages on a line of time, with the tasks and buckets of one. */
 import { useState } from "preact/hooks";
-import type { Stage } from "../../api";
-import { bytes, count, seconds, shortCount } from "../../format";
+import type { Stage, TableLoad } from "../../api";
+import { bytes, count, counted, seconds, shortCount } from "../../format";
 import { Icon } from "../../parts/icons";
 import { Empty } from "../../parts/parts";
 import { Bars } from "./bars";
 import { Fact } from "./operator_panel";
 import { skewOf, withoutNumbers } from "./plan_layout";
-import { type Span, stageSpans } from "./stage_spans";
+import { type LoadSpan, type Span, stageSpans } from "./stage_spans";
 import { Timeline } from "./timeline";
 
-export function StagesView({ stages }: { stages: Stage[] }) {
+export function StagesView({ stages, loads }: { stages: Stage[]; loads: TableLoad[] }) {
   const [open, setOpen] = useState<number | null>(null);
-  if (!stages.length) {
+  if (!stages.length && !loads.length) {
     return (
       <Empty icon="clock" title="No stages">
         <p>The statement was answered without tasks.</p>
       </Empty>
     );
   }
-  const { spans, total } = stageSpans(stages);
+  const { spans, loadSpans, total } = stageSpans(stages, loads);
   return (
     <>
       <div class="card stages">
@@ -29,6 +29,11 @@ export function StagesView({ stages }: { stages: Stage[] }) {
           <span>{seconds(total)}</span>
         </div>
         <ul>
+          {loadSpans.map((span) => (
+            <li key={`${span.load.table} ${span.from}`}>
+              <LoadRow span={span} total={total} />
+            </li>
+          ))}
           {spans.map((span) => (
             <li key={span.stage.number}>
               <StageRow
@@ -43,6 +48,25 @@ export function StagesView({ stages }: { stages: Stage[] }) {
       </div>
       <Timeline stages={stages} onChoose={setOpen} />
     </>
+  );
+}
+
+function LoadRow({ span: { load, from }, total }: { span: LoadSpan; total: number }) {
+  return (
+    <div class="stage-row" title="The query waited until the table's blocks were made from its files">
+      <span />
+      <span class="stage-name">loading {load.table}</span>
+      <span class="stage-track">
+        <i
+          class="loading"
+          style={{ left: `${(100 * from) / total}%`, width: `max(3px, ${(100 * load.seconds) / total}%)` }}
+        />
+      </span>
+      <span class="stage-facts">
+        {seconds(load.seconds)}
+        <small>{counted(load.blocks, "block")}</small>
+      </span>
+    </div>
   );
 }
 

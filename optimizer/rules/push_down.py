@@ -1,7 +1,7 @@
 """Move filter terms and limits as far down as their meaning allows.
 
-Terms go into join conditions and scans. Limits go below projections, into unions, and into the preserved side of outer
-joins.
+Terms go into join conditions and scans, and choose the keys of system tables. Limits go below projections, into unions,
+and into the preserved side of outer joins.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.optimizer.context import Context
-from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjunction, conjuncts, disjunction
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, InSet, Literal, conjunction, conjuncts, disjunction
 from sharkpy.plan.logical import (
     Aggregate,
     Distribute,
     Expand,
     Filter,
     Generate,
+    Given,
     Join,
     JoinKind,
     Limit,
@@ -66,6 +68,8 @@ def _push(plan: LogicalPlan, terms: Terms, context: Context) -> LogicalPlan:
             return _push_union(plan, terms, context)
         case Join():
             return _push_join(plan, terms, context)
+        case Given():
+            return _filtered(_of_keys(plan, terms), terms)
         case Limit() | Values():
             pass
     return _filtered(plan.map_children(lambda child: _push(child, [], context)), terms)
@@ -95,6 +99,34 @@ def _push_filter(plan: Filter, terms: Terms, context: Context) -> LogicalPlan:
     if isinstance(result, Filter) and result.child is plan.child and result.predicate == plan.predicate:
         return plan
     return result
+
+
+def _of_keys(plan: Given, terms: Terms) -> Given:
+    """Compute only those rows of a system table whose key has one of the constants in `terms`."""
+    system = plan.rows.here
+    if not isinstance(system, SystemTable) or system.rows_of is None:
+        return plan
+    fields = zip(plan.columns, plan.rows.schema, strict=True)
+    key = next(column.column_id for column, field in fields if field.name == system.key)
+    for term in terms:
+        match term:
+            case Call("eq", (ColumnRef(column_id), constant)) | Call("eq", (constant, ColumnRef(column_id))):
+                keys = _texts((constant,))
+            case Call("in", (ColumnRef(column_id), *constants)):
+                keys = _texts(constants)
+            case InSet(ColumnRef(column_id), constant_set):
+                keys = frozenset(map(str, constant_set.values.to_pylist()))
+            case _:
+                continue
+        if keys is not None and column_id == key:
+            return replace(plan, rows=replace(plan.rows, here=system.of_keys(keys)))
+    return plan
+
+
+def _texts(constants: Sequence[Expr]) -> frozenset[str] | None:
+    """Return constants if all are texts, else None."""
+    texts = [one.value for one in constants if isinstance(one, Literal) and isinstance(one.value, str)]
+    return frozenset(texts) if len(texts) == len(constants) else None
 
 
 def _push_scan(plan: Scan, terms: Terms) -> LogicalPlan:

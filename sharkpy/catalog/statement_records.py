@@ -10,7 +10,7 @@ import sqlite3
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -117,6 +117,8 @@ def cut_text(text: str, most_bytes: int) -> str:
     return f"{kept}… ({len(encoded) - most_bytes:,} bytes more)"
 
 
+Keys = Collection[str] | None
+"""Ids of statements, or None for all."""
 VERSION = 2
 """Version of `body`. Rows of earlier versions lack some figures. Later ones are not read, and are deleted by age."""
 _BUSY_SECONDS = 1.0
@@ -212,19 +214,19 @@ class StatementFile:
             row = connection.execute(sql, (query_id, VERSION)).fetchone()
         return None if row is None else _whole(_record(row[0]), row[1])
 
-    def bodies(self, user: str | None) -> Iterator[list[tuple[str, str]]]:
-        """Yield ids and small fields (see `body_of`) in pages, newest first; of one user if it is given."""
+    def bodies(self, user: str | None, query_ids: Keys = None) -> Iterator[list[tuple[str, str]]]:
+        """Yield ids and small fields (see `body_of`) in pages, newest first; of one user or some ids if given."""
         with self._connection() as connection:
             if _has_table(connection):
-                for page in _pages(connection, "body", user):
+                for page in _pages(connection, "body", user, query_ids):
                     yield [(query_id, body) for query_id, body in page]
 
-    def profiles(self, user: str | None) -> Iterator[list[tuple[str, str]]]:
-        """Yield ids and profiles of the statements that have one, in pages; of one user if it is given."""
+    def profiles(self, user: str | None, query_ids: Keys = None) -> Iterator[list[tuple[str, str]]]:
+        """Yield ids and profiles of the statements that have one, as `bodies` does."""
         with self._connection() as connection:
             if large := _large_column(connection):
                 columns = f"{large}, CASE WHEN {large} IS NULL THEN body END"
-                for page in _pages(connection, columns, user):
+                for page in _pages(connection, columns, user, query_ids):
                     found = ((query_id, _profile(details, body)) for query_id, details, body in page)
                     yield [one for one in found if one[1]]
 
@@ -257,9 +259,16 @@ def _large_column(connection: sqlite3.Connection) -> str:
     return "" if not names else "details" if "details" in names else "NULL"
 
 
-def _pages(connection: sqlite3.Connection, columns: str, user: str | None) -> Iterator[list[tuple[Any, ...]]]:
+def _pages(
+    connection: sqlite3.Connection, columns: str, user: str | None, query_ids: Keys
+) -> Iterator[list[tuple[Any, ...]]]:
     """Yield rows of the id and `columns`. No transaction is open between two pages."""
-    chosen, parameters = ("", ()) if user is None else (" AND user = ?", (user,))
+    chosen, parameters = "", tuple[str, ...]()
+    if user is not None:
+        chosen, parameters = " AND user = ?", (user,)
+    if query_ids is not None:
+        chosen += " AND query_id IN (SELECT value FROM json_each(?))"
+        parameters = (*parameters, json.dumps(sorted(query_ids)))
     sql = (
         f"SELECT number, query_id, {columns} FROM statement_"
         f" WHERE number < ? AND version <= ?{chosen} ORDER BY number DESC LIMIT {_PAGE}"

@@ -7,7 +7,8 @@ the position of a row in its files, or of a record in its topic.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.catalog.kafka_options import MILLISECONDS, TIMES
@@ -32,6 +33,13 @@ class SystemTable:
     name: str
     schema: Schema
     rows: Callable[[], Iterable[pa.Table]] = field(repr=False)
+    key: str = ""
+    """Column by whose texts `rows_of` computes rows without reading all of them; "" if there is none."""
+    rows_of: Callable[[frozenset[str]], Iterable[pa.Table]] | None = field(default=None, repr=False)
+
+    def of_keys(self, keys: frozenset[str]) -> SystemTable:
+        """Return the table with the rows of these keys only."""
+        return self if self.rows_of is None else replace(self, rows=partial(self.rows_of, keys), rows_of=None)
 
     def __iter__(self) -> Iterator[pa.Table]:
         yield from self.rows()

@@ -17,7 +17,7 @@ from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.base.wildcards import name_matches
 from sharkpy.catalog.statement_list import FAILED, WRITE_WORDS, FailedStatement, ShapeRow, WriteRow
-from sharkpy.catalog.statement_records import StatementFile, StatementState, body_of
+from sharkpy.catalog.statement_records import Keys, StatementFile, StatementState, body_of
 from sharkpy.catalog.statement_shapes import shape_number
 
 if TYPE_CHECKING:
@@ -76,24 +76,31 @@ class StatementHistory:
         found.sort(key=lambda one: one.started, reverse=True)
         return found[:limit]
 
-    def bodies(self, running: Iterable[StatementRecord], user: str | None) -> Iterator[list[str]]:
-        """Yield all statements, of one user if it is given, as pages of JSON: see `body_of`."""
-        by_id = self._in_memory(running, user)
+    def bodies(
+        self, running: Iterable[StatementRecord], user: str | None, query_ids: Keys = None
+    ) -> Iterator[list[str]]:
+        """Yield all statements, of one user or some ids if they are given, as pages of JSON: see `body_of`."""
+        by_id = self._in_memory(running, user, query_ids)
         yield [body_of(one) for one in by_id.values()]
-        for page in self._saved(lambda file: file.bodies(user)):
+        for page in self._saved(lambda file: file.bodies(user, query_ids)):
             yield [body for query_id, body in page if query_id not in by_id]
 
-    def profiles(self, running: Iterable[StatementRecord], user: str | None) -> Iterator[list[tuple[str, str]]]:
-        """Yield ids and profiles of the statements that have one, of one user if it is given, in pages."""
-        by_id = self._in_memory(running, user)
+    def profiles(
+        self, running: Iterable[StatementRecord], user: str | None, query_ids: Keys = None
+    ) -> Iterator[list[tuple[str, str]]]:
+        """Yield ids and profiles of the statements that have one, in pages, as `bodies` does."""
+        by_id = self._in_memory(running, user, query_ids)
         yield [(one.query_id, one.profile) for one in by_id.values() if one.profile]
-        for page in self._saved(lambda file: file.profiles(user)):
+        for page in self._saved(lambda file: file.profiles(user, query_ids)):
             yield [one for one in page if one[0] not in by_id]
 
-    def _in_memory(self, running: Iterable[StatementRecord], user: str | None) -> dict[str, StatementRecord]:
+    def _in_memory(
+        self, running: Iterable[StatementRecord], user: str | None, query_ids: Keys = None
+    ) -> dict[str, StatementRecord]:
         # A statement that has ended in the meantime is in both.
         known = (*running, *list(self._records))
-        return {one.query_id: one for one in known if user in (None, one.user)}
+        mine = (one for one in known if user in (None, one.user))
+        return {one.query_id: one for one in mine if query_ids is None or one.query_id in query_ids}
 
     def chosen(self, running: Iterable[StatementRecord], choice: StatementChoice) -> list[StatementRecord]:
         """Return the first chosen statements, running and ended ones, in their order. Saved ones have no plans."""

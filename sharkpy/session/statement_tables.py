@@ -20,9 +20,10 @@ from sharkpy.values.types import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, Field, 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sharkpy.catalog.statement_records import Keys
     from sharkpy.session.session_base import SessionBase
 
-Made: TypeAlias = "Callable[[SessionBase], Iterator[pa.Table]]"
+Made: TypeAlias = "Callable[[SessionBase, Keys], Iterator[pa.Table]]"
 _QUERIES = Schema(
     (
         *(Field(name, STRING) for name in ("query_id", "state", "kind", "text", "user", "session", "tag")),
@@ -60,18 +61,22 @@ def statement_tables(session: SessionBase) -> Mapping[str, SystemTable]:
     known = weakref.ref(session)
     made: dict[str, tuple[Schema, Made]] = {"queries": (_QUERIES, _queries), "operators": (_OPERATORS, _operators)}
     return {
-        f"{SYSTEM_DATABASE}.{name}": SystemTable(SYSTEM_DATABASE, name, schema, partial(_made, known, tables))
+        f"{SYSTEM_DATABASE}.{name}": SystemTable(
+            *(SYSTEM_DATABASE, name, schema, partial(_made, known, tables)),
+            key="query_id",
+            rows_of=partial(_made, known, tables),
+        )
         for name, (schema, tables) in made.items()
     }
 
 
-def _made(known: weakref.ref[SessionBase], tables: Made) -> Iterator[pa.Table]:
+def _made(known: weakref.ref[SessionBase], tables: Made, query_ids: Keys = None) -> Iterator[pa.Table]:
     session = known()
     if session is not None:
-        yield from tables(session)
+        yield from tables(session, query_ids)
 
 
-def _queries(session: SessionBase) -> Iterator[pa.Table]:
+def _queries(session: SessionBase, query_ids: Keys) -> Iterator[pa.Table]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -79,7 +84,7 @@ def _queries(session: SessionBase) -> Iterator[pa.Table]:
     # Records have the start in seconds.
     read = [(_NAMES.get(one.name, one.name), pa.float64() if one.name == "started" else one.type) for one in target]
     zone = pa.timestamp("us", arrow_zone(zone_name(session.conf.value(TIME_ZONE))))
-    for bodies in session.statement_history.bodies(session.all_running_statements(), session.seen_user):
+    for bodies in session.statement_history.bodies(session.all_running_statements(), session.seen_user, query_ids):
         found = _parsed(bodies, pa.schema(read))
         columns: dict[str, Any] = dict(zip(target.names, found.columns, strict=True))
         for name in _EMPTY_IS_NULL:
@@ -89,7 +94,7 @@ def _queries(session: SessionBase) -> Iterator[pa.Table]:
         yield pa.table(columns, schema=target)
 
 
-def _operators(session: SessionBase) -> Iterator[pa.Table]:
+def _operators(session: SessionBase, query_ids: Keys) -> Iterator[pa.Table]:
     """Yield the operators of profiles, each with the one that reads its rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -102,7 +107,7 @@ def _operators(session: SessionBase) -> Iterator[pa.Table]:
         *((one, target.field(one).type) for one in figures),
     ]
     read = pa.schema([("operators", pa.list_(pa.struct(operator)))])
-    for profiles in session.statement_history.profiles(session.all_running_statements(), session.seen_user):
+    for profiles in session.statement_history.profiles(session.all_running_statements(), session.seen_user, query_ids):
         listed: Any = _parsed([profile for _, profile in profiles], read)["operators"].combine_chunks()
         rows, operators = pc.list_parent_indices(listed), listed.flatten()
         ids, children = operators.field("id"), operators.field("children")
@@ -110,8 +115,8 @@ def _operators(session: SessionBase) -> Iterator[pa.Table]:
         statements = pc.multiply(rows.cast(pa.int64()), 1 << 32)
         readers = pc.list_parent_indices(children)
         parent = pc.index_in(pc.add(statements, ids), pc.add(statements.take(readers), children.flatten()))
-        query_ids = pa.array([query_id for query_id, _ in profiles], pa.string()).take(rows)
-        columns = [query_ids, ids, ids.take(readers).take(parent), *(operators.field(one) for one in figures)]
+        of_rows = pa.array([query_id for query_id, _ in profiles], pa.string()).take(rows)
+        columns = [of_rows, ids, ids.take(readers).take(parent), *(operators.field(one) for one in figures)]
         yield pa.table(columns, schema=target)
 
 

@@ -255,6 +255,20 @@ def test_sys_operators(context: sharkpy.SharkContext) -> None:
     assert rows(context, orphans) == [(1,)], "the root"
 
 
+def reads_of_profiles(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch, text: str) -> int:
+    """Run a query. Return the number of saved profiles that it has decompressed."""
+    split, reads = statement_records._split, list[int]()
+
+    def counted(details: bytes) -> tuple[str, str]:
+        reads.append(len(details))
+        return split(details)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(statement_records, "_split", counted)
+        context.sql(text).fetchall()
+    return len(reads)
+
+
 def test_saved_statements_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"shark.history.saved": True}
     of_sums = " FROM sys.queries WHERE text LIKE 'SELECT sum%' ORDER BY started"
@@ -276,6 +290,14 @@ def test_saved_statements_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.
         text = "SELECT text, tag, sqlstate FROM sys.queries WHERE state = 'failed'"
         assert rows(context, text) == [("SELEC '? \U0001f988 \u00e9'", None, "42601")]
         for name in ("queries", "operators"):
+            ids = f"'{known.query_id}', 'no id'"
+            for condition in (f"query_id = '{known.query_id}'", f"k = 1 AND query_id IN ({ids})"):
+                of_one = f"SELECT query_id FROM (SELECT *, 1 AS k FROM sys.{name}) s WHERE {condition}"
+                assert {row for (row,) in rows(context, of_one)} == {known.query_id}
+                assert reads_of_profiles(context, monkeypatch, of_one) == (1 if name == "operators" else 0)
+            of_two = f"SELECT query_id FROM sys.{name} WHERE query_id = '{known.query_id}' OR length(query_id) = 0"
+            assert {row for (row,) in rows(context, of_two)} == {known.query_id}
+            assert (reads_of_profiles(context, monkeypatch, of_two) >= 10) == (name == "operators")
             table = context.catalog.system_table("sys", name)
             assert table is not None
             parts = [part.num_rows for part in table]

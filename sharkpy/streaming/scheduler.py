@@ -6,8 +6,9 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,6 +28,7 @@ from sharkpy.streaming.epoch_log import EpochFigures, EpochLog
 from sharkpy.streaming.epoch_runner import is_passing, is_running, run_to_end
 from sharkpy.streaming.interruptible_sleep import InterruptibleSleep
 from sharkpy.streaming.lease import Lease
+from sharkpy.streaming.partition_times import partition_times
 from sharkpy.streaming.readers import StreamReaders
 from sharkpy.streaming.scheduled_queries import FOLDER, NewSession, ScheduledQueries, ScheduledQuery
 from sharkpy.streaming.sinks.program_sink import Console, Programs
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
     from sharkpy.catalog.catalog import Catalog
     from sharkpy.catalog.epoch_store import RetainedEpoch
+    from sharkpy.catalog.model import Table
     from sharkpy.execution.commands.writes.staged_write import StagedWrite
 
 _LEASE_SECONDS = 1.0
@@ -142,6 +145,16 @@ class StreamScheduler:
     def lag(self, query: ContinuousQuery) -> int:
         """Return the number of items that were found in a query's streams and that it has not read yet."""
         return sum(items_between(query.offset(one), self.readers.seen(one)) for one in query.streams)
+
+    def partition_times(self, query: ContinuousQuery, stream: Table) -> Mapping[int, datetime]:
+        """Return the latest event times of a stream's partitions, by their last records that a query has read.
+
+        Return {} if this process does not run the query, or the query waits after an error.
+        """
+        known = self._queries.find(query.query_id)
+        if known is None or known.failures:
+            return {}
+        return partition_times(stream, self.readers.of(stream), query.offset(stream.table_id), known.session)
 
     def forget(self, query_id: str) -> None:
         """End the work for a dropped query, and remove its log."""

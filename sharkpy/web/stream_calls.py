@@ -6,7 +6,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,8 @@ from sharkpy.web.streams import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.catalog.model import Table
     from sharkpy.session.shark_context import SharkContext
@@ -60,29 +62,49 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRead:
-    """Progress in one partition of a stream: the number of the next item to read, and of the next one to come."""
+    """Progress in one partition of a stream: the number of the next item to read, and of the next one to come.
+
+    `latest` is the latest event time among the last records that were read, `lag_seconds` its distance to the latest
+    one of the stream. Both are null if unknown, or if the stream has one partition. A partition never holds a watermark
+    back: if it `is_before_watermark`, its next rows may be late.
+    """
 
     offset: int
     end: int
+    latest: str | None = None
+    lag_seconds: float | None = None
+    is_before_watermark: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRead:
-    """Stream that a continuous query reads. A stream without partitions has one."""
+    """Stream that a continuous query reads. A stream without partitions has one.
+
+    `slowest_partition` has the earliest `latest` of all partitions.
+    """
 
     name: str
     lag: int
     num_partitions: int
     partitions: list[PartitionRead]
     """The first partitions."""
+    slowest_partition: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """Event time up to which a stream is complete, by the state; null if no time has come."""
+    """Event time up to which a stream is complete, by the state; null if no time has come.
+
+    It is `latest`, the latest event time of all rows of the stream, minus the delay of the stream's definition.
+    `lag_seconds` is its distance to the furthest watermark of the query. A stream that `is_idle` (IDLE AFTER) does
+    not hold back the others.
+    """
 
     stream: str
     time: str | None
+    latest: str | None
+    lag_seconds: float | None
+    is_idle: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +119,15 @@ class RetainedEpoch:
 class StreamAnswer:
     """Stream or continuous query with its definition; of a query also its state and last epochs, oldest first.
 
-    `held_back_by` is the stream with the earliest watermark. A table without state has no state figures.
+    `watermark` is the least watermark of the streams that are not idle, and `held_back_by` the stream that has it, if
+    there are several. A table without state has no state figures.
     """
 
     node: StreamNode
     definition: str
     reads: list[StreamRead] = field(default_factory=list)
     watermarks: list[Watermark] = field(default_factory=list)
+    watermark: str | None = None
     held_back_by: str | None = None
     late_rows: int | None = None
     state_rows: int | None = None
@@ -136,8 +160,9 @@ def stream(request: ApiRequest) -> StreamAnswer:
     return StreamAnswer(
         query_node(table, query, session.streams, catalog),
         definition,
-        reads=_reads(query, session),
-        watermarks=[] if progress is None else [Watermark(*one) for one in progress.watermarks.items()],
+        reads=_reads(query, state, session),
+        watermarks=[] if progress is None else list(_watermarks(progress, query, session)),
+        watermark=None if progress is None else _text(progress.watermark),
         held_back_by=None if progress is None else progress.held_back_by,
         late_rows=None if progress is None else progress.late_rows,
         state_rows=state.rows,
@@ -151,14 +176,44 @@ def stream(request: ApiRequest) -> StreamAnswer:
     )
 
 
-def _reads(query: ContinuousQuery, session: SharkContext) -> list[StreamRead]:
+def _reads(query: ContinuousQuery, state: StateFigures, session: SharkContext) -> list[StreamRead]:
     found, tables = list[StreamRead](), session.catalog.current_tables(query.streams)
+    watermark = None if state.progress is None else state.progress.watermark
     for one in query.streams:
-        partitions = [PartitionRead(*pair) for pair in positions(one, query, session.streams)]
+        times = state.partition_times.get(one, {})
+        furthest = max(times.values(), default=None)
+        partitions = [
+            PartitionRead(
+                *pair,
+                latest=_text(latest := times.get(number)),
+                lag_seconds=_seconds_between(latest, furthest),
+                is_before_watermark=latest is not None and watermark is not None and latest < watermark,
+            )
+            for number, pair in enumerate(positions(one, query, session.streams))
+        ]
         name = tables[one].qualified_name if one in tables else one
         lag = stream_lag(query, one, session.streams)
-        found.append(StreamRead(name, lag, len(partitions), partitions[:_MOST_PARTITIONS]))
+        slowest = min(times, key=lambda number: times[number], default=None)
+        found.append(StreamRead(name, lag, len(partitions), partitions[:_MOST_PARTITIONS], slowest))
     return found
+
+
+def _watermarks(progress: StreamProgress, query: ContinuousQuery, session: SharkContext) -> Iterator[Watermark]:
+    tables = session.catalog.current_tables(query.streams).values()
+    delays = {one.qualified_name: one.watermark.delay for one in tables if one.watermark is not None}
+    furthest = max((one for one in progress.watermarks.values() if one is not None), default=None)
+    for stream, mark in progress.watermarks.items():
+        delay = None if mark is None or stream not in delays else timedelta(microseconds=delays[stream])
+        latest = None if mark is None or delay is None else mark + delay
+        yield Watermark(stream, _text(mark), _text(latest), _seconds_between(mark, furthest), stream in progress.idle)
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else str(moment)
+
+
+def _seconds_between(moment: datetime | None, later: datetime | None) -> float | None:
+    return None if moment is None or later is None else (later - moment).total_seconds()
 
 
 def _epoch(one: LoggedEpoch) -> Epoch:
@@ -176,12 +231,15 @@ class StateFigures:
     progress: StreamProgress | None = None
     rows: int | None = None
     size_bytes: int | None = None
+    partition_times: Mapping[str, Mapping[int, datetime]] = field(default_factory=dict)
+    """Latest event times of partitions, by the ids of streams."""
 
 
 class StateLooks:
     """Looks at the states of continuous queries: at each at most once in a second, and once in an epoch.
 
-    A look reads the state by a query. Only one thread looks. Other threads get the earlier figures.
+    A look reads the state, and the last records of partitions. Only one thread looks. Other threads get the earlier
+    figures.
     """
 
     def __init__(self) -> None:
@@ -210,4 +268,8 @@ def _state_figures(table: Table, query: ContinuousQuery, session: SharkContext) 
     progress = None
     with suppress(SharkError):
         progress = stream_progress(table, session)
-    return StateFigures(query.epoch, time.monotonic(), progress, rows, size_bytes)
+    times = {}
+    for one in session.catalog.current_tables(query.streams).values():
+        with suppress(SharkError):
+            times[one.table_id] = session.streams.partition_times(query, one)
+    return StateFigures(query.epoch, time.monotonic(), progress, rows, size_bytes, times)

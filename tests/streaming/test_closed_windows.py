@@ -255,12 +255,15 @@ def test_an_idle_stream_holds_nothing_back(
     assert now(20, [], [3]) == []
     assert now(80, [41]) == [], "a minute has not passed"
     assert now(81, [42]) == [(0, 3)]
+    facts = dict(row[:2] for row in rows(context, "DESCRIBE EXTENDED t"))
+    assert (facts["Idle Stream"], facts["Held Back By"]) == ("default.others", "default.events")
     assert now(82, [], [5, 44]) == [(0, 3)]
     assert now(83, [61], [62]) == [(0, 3), (40, 4)]
     facts = dict(row[:2] for row in rows(context, "DESCRIBE EXTENDED t"))
     assert facts["Watermark of streams that are not idle"] == "2024-05-01 10:00:56"
     assert facts["Late Rows"] == "1"
-    assert "Held Back By" not in facts
+    assert facts["Held Back By"] == "default.events"
+    assert "Idle Stream" not in facts
 
 
 def test_joins_of_streams_are_appended(context: sharkpy.SharkContext, folder: Path) -> None:

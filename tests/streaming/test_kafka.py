@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import fastavro
+import httpx
 import pytest
 from confluent_kafka import Message
 
@@ -22,6 +23,9 @@ from sharkpy.base.errors import BindError, ConfigurationError, ExecutionError, N
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.kafka import records
 from sharkpy.sources.kafka.fetch import OffsetRange
+from sharkpy.thrift.config import ServerConfig
+from sharkpy.thrift.server import HiveServer
+from sharkpy.web.server import WebServer
 from tests.rows import rows
 from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import numbers, state_of, until_numbers
@@ -107,6 +111,37 @@ def test_times_of_records_are_event_times(context: sharkpy.SharkContext, topic: 
     assert rows(context, "SELECT * FROM t") == [(begin, 1)]
     found = rows(context, "SELECT at, __offset FROM s ORDER BY 1")
     assert found == [(begin, 0), (begin + datetime.timedelta(seconds=5), 1)]
+
+
+def test_the_console_shows_the_times_of_partitions(
+    context: sharkpy.SharkContext, topic: Callable[..., KafkaTopic]
+) -> None:
+    """The time of a partition is the latest of its last records. A slow partition holds nothing back."""
+
+    def put(partition: int, *times: str) -> None:
+        made.put([json.dumps({"at": f"2026-05-01 {time}"}) for time in times], partition)
+
+    made = topic(3)
+    put(0, "10:05:00", "10:04:00")
+    put(1, "10:01:00")
+    context.sql(f"CREATE STREAM s (at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 1 MINUTE) {made.source()}")
+    text = "SELECT window.start AS w, count(*) AS c FROM s GROUP BY window(at, '1 minute')"
+    context.sql(f"CREATE CONTINUOUS TABLE t EMIT APPEND AS {text}")
+    with HiveServer(context, ServerConfig(port=0, web_port=0)) as server, WebServer(server.parts, server.login) as web:
+
+        def shown() -> tuple[object, ...]:
+            found = httpx.get(f"http://127.0.0.1:{web.port}/api/v1/streams/t", timeout=30).json()
+            (read,) = found["reads"]
+            times = [(one["latest"], one["lag_seconds"], one["is_before_watermark"]) for one in read["partitions"]]
+            return found["watermark"], read["slowest_partition"], times
+
+        day = "2026-05-01"
+        first = [(f"{day} 10:05:00", 0, False), (f"{day} 10:01:00", 240, True), (None, None, False)]
+        until(lambda: shown() == (f"{day} 10:04:00", 1, first))
+        put(2, *["10:00:00"] * 150, "no time")
+        put(1, "10:04:30")
+        second = [(f"{day} 10:05:00", 0, False), (f"{day} 10:04:30", 30, False), (f"{day} 10:00:00", 300, True)]
+        until(lambda: shown() == (f"{day} 10:04:00", 2, second))
 
 
 @pytest.mark.parametrize("zone", ["", "America/New_York"])

@@ -71,6 +71,10 @@ def stream_of(browser: httpx.Client, name: str) -> dict[str, Any]:
     return found
 
 
+def watermark(stream: str, time: str, latest: str, lag: float) -> dict[str, Any]:
+    return {"stream": stream, "time": time, "latest": latest, "lag_seconds": lag, "is_idle": False}
+
+
 def run(browser: httpx.Client, statement: str) -> httpx.Response:
     return browser.post("/v1/sql", json={"statement": statement}, headers={"Accept": "application/json"})
 
@@ -106,7 +110,7 @@ def test_one_query_with_its_epochs_and_its_state(serve: Serve, clicks: Path) -> 
         until(
             lambda: (
                 stream_of(browser, "per_url")["watermarks"]
-                == [{"stream": "default.clicks", "time": "2026-05-01 10:00:50"}]
+                == [watermark("default.clicks", "2026-05-01 10:00:50", "2026-05-01 10:01:00", 0)]
             )
         )
         found, stream = stream_of(browser, "per_url"), stream_of(browser, "default.clicks")
@@ -119,15 +123,47 @@ def test_one_query_with_its_epochs_and_its_state(serve: Serve, clicks: Path) -> 
     assert (node["state"], node["error"], node["lag"], node["bad_rows"]) == ("running", None, 0, 1)
     assert node["rows_per_second"] > 0
     assert node["epoch_seconds"] > 0
-    assert found["reads"] == [
-        {"name": "default.clicks", "lag": 0, "num_partitions": 1, "partitions": [{"offset": 2, "end": 2}]}
-    ]
+    one = {"offset": 2, "end": 2, "latest": None, "lag_seconds": None, "is_before_watermark": False}
+    read = {"name": "default.clicks", "lag": 0, "num_partitions": 1, "partitions": [one], "slowest_partition": None}
+    assert found["reads"] == [read]
     assert found["state_bytes"] > 0
-    assert (found["held_back_by"], found["late_rows"]) == (None, 0)
+    assert (found["watermark"], found["held_back_by"], found["late_rows"]) == ("2026-05-01 10:00:50", None, 0)
     assert [one["number"] for one in found["retained"]] == [1, 2]
     assert "CREATE CONTINUOUS TABLE" in found["definition"]
     assert "CREATE STREAM" in stream["definition"]
     assert stream["node"]["place"] == str(clicks)
+
+
+def test_the_stream_that_holds_a_join_back(
+    serve: Serve, engine: sharkpy.SharkContext, clicks: Path, tmp_path: Path
+) -> None:
+    views = tmp_path / "views"
+    views.mkdir()
+    columns = "(url STRING, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)"
+    engine.sql(f"CREATE STREAM views {columns} STORED AS JSONFILE FROM FOLDER '{views}'").close()
+    bounds = "v.ts >= c.ts AND v.ts <= c.ts + INTERVAL 1 MINUTE"
+    query = f"SELECT c.url, v.ts FROM clicks c LEFT JOIN views v ON c.url = v.url AND {bounds}"
+    engine.sql(f"CREATE CONTINUOUS TABLE viewed EMIT APPEND AS {query}").close()
+    try:
+        put(clicks, click("/a", 1, minute=9))
+        put(views, click("/a", 1, minute=1))
+        expected = [
+            watermark("default.clicks", "2026-05-01 10:08:50", "2026-05-01 10:09:00", 0),
+            watermark("default.views", "2026-05-01 10:00:55", "2026-05-01 10:01:00", 475),
+        ]
+        with serve().browser() as browser:
+
+            def look() -> dict[str, Any]:
+                return stream_of(browser, "viewed")
+
+            until(lambda: sorted(look()["watermarks"], key=lambda one: str(one["stream"])) == expected)
+            assert (look()["watermark"], look()["held_back_by"]) == ("2026-05-01 10:00:55", "default.views")
+            put(views, click("/a", 1, minute=20))
+            until(lambda: look()["held_back_by"] == "default.clicks")
+            assert look()["watermark"] == "2026-05-01 10:08:50"
+    finally:
+        engine.sql("DROP CONTINUOUS TABLE viewed").close()
+        engine.sql("DROP STREAM views").close()
 
 
 def test_a_query_fails_is_mended_and_resumed(serve: Serve, engine: sharkpy.SharkContext, clicks: Path) -> None:

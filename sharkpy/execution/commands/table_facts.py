@@ -23,7 +23,7 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.execution.tables.data_files import files_if_listed, table_files
 from sharkpy.sql.binder import bind_state_progress
-from sharkpy.sql.incremental.divided_query import LATE_ROWS, NOT_IDLE
+from sharkpy.sql.incremental.divided_query import IS_IDLE, LATE_ROWS, NOT_IDLE
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.table_cache import TableCache
@@ -175,14 +175,20 @@ def _text(position: Position) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StreamProgress:
-    """Event times that the state of a continuous query has reached, as texts by stream; None: no time has come.
+    """Event times that the state of a continuous query has reached, by stream; None: no time has come.
 
-    `held_back_by` is the stream with the earliest one, if there are several. `late_rows` is None if no row can be late.
+    `watermark` is the least one, which counts; streams that are idle do not count. `held_back_by` is the stream with
+    the least one, if there are several. `late_rows` is None if no row can be late.
     """
 
-    watermarks: dict[str, str | None]
+    watermarks: dict[str, datetime.datetime | None]
+    watermark: datetime.datetime | None
     held_back_by: str | None
     late_rows: int | None
+    idle: frozenset[str] = frozenset()
+    """Streams that are idle by the clock of the look."""
+    may_be_idle: bool = False
+    """True if a stream of several may be idle."""
 
 
 def stream_progress(table: Table, session: EngineSession) -> StreamProgress | None:
@@ -203,10 +209,19 @@ def stream_progress(table: Table, session: EngineSession) -> StreamProgress | No
     values = [column.to_pylist()[0] for column in row.columns]
     found = dict(zip(names, values, strict=True))
     late = int(found.pop(LATE_ROWS) or 0) if LATE_ROWS in found else None
-    watermarks = {name: None if value is None else str(value) for name, value in found.items()}
-    is_held = len(watermarks) > 1 and NOT_IDLE not in watermarks
-    held_back_by = min(watermarks, key=lambda name: watermarks[name] or "") if is_held else None
-    return StreamProgress(watermarks, held_back_by, late)
+    idle = frozenset(name.removeprefix(IS_IDLE) for name, value in found.items() if name.startswith(IS_IDLE) and value)
+    watermarks = {name: value for name, value in found.items() if not name.startswith((IS_IDLE, NOT_IDLE))}
+    active = [name for name in watermarks if name not in idle]
+    held_back_by = min(active, key=lambda name: (watermarks[name] is not None, watermarks[name]), default=None)
+    least = watermarks[held_back_by] if held_back_by is not None else None
+    return StreamProgress(
+        watermarks,
+        found.get(NOT_IDLE, least),
+        held_back_by if len(watermarks) > 1 else None,
+        late,
+        idle,
+        may_be_idle=NOT_IDLE in found,
+    )
 
 
 def watermark_facts(table: Table, session: EngineSession) -> list[Fact]:
@@ -216,8 +231,13 @@ def watermark_facts(table: Table, session: EngineSession) -> list[Fact]:
 
 
 def _progress_facts(progress: StreamProgress) -> Iterator[Fact]:
-    for name, value in progress.watermarks.items():
-        yield f"Watermark of {name}", "no time has come" if value is None else value
+    shown = dict(progress.watermarks)
+    if progress.may_be_idle:
+        shown[NOT_IDLE] = progress.watermark
+    for name, value in shown.items():
+        yield f"Watermark of {name}", "no time has come" if value is None else str(value)
+    for name in sorted(progress.idle):
+        yield "Idle Stream", name
     if progress.held_back_by is not None:
         yield "Held Back By", progress.held_back_by
     if progress.late_rows is not None:

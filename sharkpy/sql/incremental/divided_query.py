@@ -106,6 +106,8 @@ def _is_one_of(part: Expr, places: Sequence[int]) -> Expr:
 
 NOT_IDLE = "streams that are not idle"
 """Column of `progress` with the watermark of streams that are not idle."""
+IS_IDLE = "is idle: "
+"""Beginning of the names of columns of `progress` that say whether a stream is idle."""
 LATE_ROWS = "late rows"
 """Column of `progress` with the number of late rows."""
 _CLOSED_PARTS = (AggregateState, SessionState)
@@ -265,7 +267,8 @@ class DividedQuery:
     def progress(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         """A row with the stored watermarks, each in a column named after its stream, or `NOT_IDLE`.
 
-        If rows can be late, the last column, `LATE_ROWS`, has their number.
+        A stream with IDLE AFTER has another column, whose name begins with `IS_IDLE`. If rows can be late, the last
+        column, `LATE_ROWS`, has their number.
         """
         kept = self.kept(scan)
         rows: LogicalPlan = Values((), ((),))
@@ -275,6 +278,12 @@ class DividedQuery:
                 one = kept(place)
                 name = part.stream if isinstance(part, StreamWatermark) else NOT_IDLE
                 items.append(self.new_column(name, TIMESTAMP).holding(one.output[0]))
+                if isinstance(part, ActiveWatermark):
+                    idle = part.idle_streams(kept)
+                    rows = Join(rows, idle, JoinKind.CROSS)
+                    items += (
+                        self.new_column(f"{IS_IDLE}{is_idle.name}", BOOLEAN).holding(is_idle) for is_idle in idle.output
+                    )
             elif isinstance(part, NumLateRows) or (isinstance(part, _CLOSED_PARTS) and _leaves_out(part.closing)):
                 one = part.num_late(kept.rows(place))
                 late.append(one.output[0])

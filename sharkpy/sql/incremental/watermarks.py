@@ -221,14 +221,29 @@ class ActiveWatermark:
                 place, arrivals = one.arrivals
                 last = read_after_epoch(place, arrivals, kept, self.new_column)
                 rows = Join(rows, last, JoinKind.CROSS)
-                ends = time_after(Call("coalesce", (last.output[0], began), TIMESTAMP), one.idle)
-                found = Call("case_when", (Call("lt", (ends, self.now), BOOLEAN), NEVER, found), TIMESTAMP)
+                found = Call("case_when", (self._is_idle(one, last.output[0], began), NEVER, found), TIMESTAMP)
             marks.append(found)
         least = Call("least", tuple(marks), TIMESTAMP)
         is_none = Call("eq", (least, NEVER), BOOLEAN)
         active = Call("case_when", (is_none, _NOTHING, least), TIMESTAMP)
         names = [self.new_column(field.name, field.dtype) for field in self.schema]
         return Project(rows, tuple(name.holding(expr) for name, expr in zip(names, (active, self.now), strict=True)))
+
+    def idle_streams(self, kept: StoredState) -> LogicalPlan:
+        """A row with a column for each stream with IDLE AFTER, named after the stream: whether it is idle now."""
+        rows: LogicalPlan = _extreme("min", kept.rows(self.place), 1, self.new_column)
+        began, items = rows.output[0], list[Alias]()
+        for one in self.streams:
+            if one.arrivals is not None:
+                last = kept(one.arrivals[0])
+                rows = Join(rows, last, JoinKind.CROSS)
+                name = self.new_column(one.watermark.stream, BOOLEAN)
+                items.append(name.holding(self._is_idle(one, last.output[0], began)))
+        return Project(rows, tuple(items))
+
+    def _is_idle(self, one: ActiveStream, arrived: Expr, began: Expr) -> Expr:
+        ends = time_after(Call("coalesce", (arrived, began), TIMESTAMP), one.idle)
+        return Call("lt", (ends, self.now), BOOLEAN)
 
     def read(self, rows: LogicalPlan, _kept: StoredState) -> LogicalPlan:
         return _extreme("max", rows, 0, self.new_column)

@@ -111,6 +111,18 @@ export function makeStreams(isHostile: boolean): Streams {
   };
 }
 
+const NO_TIME = { latest: null, lag_seconds: null, is_before_watermark: false };
+const PARTITION_TIMES = [
+  { latest: "2026-05-01 10:21:00", lag_seconds: 0, is_before_watermark: false },
+  { latest: "2026-05-01 10:19:30", lag_seconds: 90, is_before_watermark: true },
+  { latest: "2026-05-01 10:20:58", lag_seconds: 2, is_before_watermark: false },
+] as const;
+
+/** Whether the partitions of a stream have event times: only those of Kafka do. */
+function hasTimes(name: string): boolean {
+  return name.startsWith("default.clicks");
+}
+
 export function makeStream(streams: Streams, name: string, now: number): Stream | null {
   const node = streams.nodes.find((one) => one.name === name);
   if (!node || node.kind === "table") return null;
@@ -145,14 +157,20 @@ export function makeStream(streams: Streams, name: string, now: number): Stream 
       partitions: [0, 1, 2].map((place) => ({
         offset: 604_331 + 1000 * place,
         end: 604_331 + 1000 * place + (place === 1 ? (edge.lag ?? 0) : 0),
+        ...((hasState && hasTimes(edge.source) && PARTITION_TIMES[place]) || NO_TIME),
       })),
+      slowest_partition: hasState && hasTimes(edge.source) ? 1 : null,
     })),
     watermarks: hasState
-      ? reads.map((edge, place) => ({
+      ? reads.map((edge) => ({
           stream: edge.source,
-          time: place ? "2026-05-01 10:20:50" : "2026-05-01 10:21:30",
+          time: hasTimes(edge.source) ? "2026-05-01 10:20:50" : "2026-05-01 10:21:30",
+          latest: hasTimes(edge.source) ? "2026-05-01 10:21:00" : "2026-05-01 10:21:40",
+          lag_seconds: hasTimes(edge.source) && reads.length > 1 ? 40 : 0,
+          is_idle: false,
         }))
       : [],
+    watermark: hasState ? "2026-05-01 10:20:50" : null,
     held_back_by: hasState && reads.length > 1 ? (reads.at(-1)?.source ?? null) : null,
     late_rows: hasState ? 240 : null,
     state_rows: hasState ? 84_221 : null,

@@ -3,7 +3,7 @@ import { makeStream, makeStreams } from "../../mock/streams.ts";
 import type { StreamEdge, StreamNode } from "../../src/pages/streams/api";
 import { BOX_WIDTH, drawGraph, layersOf } from "../../src/pages/streams/graph_layout";
 import { lagOf, rateOf } from "../../src/pages/streams/series";
-import { quotedName, statementOf, triggerText } from "../../src/pages/streams/words";
+import { partitionText, quotedName, statementOf, triggerText, watermarkText } from "../../src/pages/streams/words";
 
 const usual = makeStreams(false);
 const node = (name: string): StreamNode => {
@@ -98,4 +98,30 @@ test("names are quoted in statements", () => {
   expect(statementOf("ROLLBACK", node("large_orders"), 7)).toBe(
     "ROLLBACK CONTINUOUS INSERT `default`.`large_orders` TO EPOCH 7",
   );
+});
+
+describe("watermarks", () => {
+  const found = makeStream(usual, "default.revenue", 0);
+  const words = found?.watermarks.map((mark) => watermarkText(mark, found.held_back_by));
+
+  test("the stream that holds them back is named, with its distance", () => {
+    expect(words).toEqual([
+      "latest row 2026-05-01 10:21:40",
+      "latest row 2026-05-01 10:21:00 · 40.0 s earlier than the furthest stream · holds the watermark back",
+    ]);
+  });
+
+  test("an idle stream holds nothing back, even before its first row", () => {
+    const mark = { stream: "a.b", time: null, latest: null, lag_seconds: null, is_idle: true };
+    expect(watermarkText(mark, null)).toBe("no row has come · idle, so it does not hold the others back");
+  });
+
+  test("a partition before the watermark is marked", () => {
+    const read = found?.reads.find((one) => one.slowest_partition !== null);
+    expect(read?.partitions.map(partitionText)).toEqual([
+      "latest 2026-05-01 10:21:00",
+      "latest 2026-05-01 10:19:30, 1 min 30 s earlier than the furthest partition, before the watermark",
+      "latest 2026-05-01 10:20:58, 2.00 s earlier than the furthest partition",
+    ]);
+  });
 });

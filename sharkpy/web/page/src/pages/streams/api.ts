@@ -54,14 +54,32 @@ export interface StreamRead {
   name: string;
   lag: number;
   num_partitions: number;
-  partitions: { offset: number; end: number }[];
+  partitions: PartitionRead[];
+  slowest_partition: number | null;
+}
+
+export interface PartitionRead {
+  offset: number;
+  end: number;
+  latest: string | null;
+  lag_seconds: number | null;
+  is_before_watermark: boolean;
+}
+
+export interface Watermark {
+  stream: string;
+  time: string | null;
+  latest: string | null;
+  lag_seconds: number | null;
+  is_idle: boolean;
 }
 
 export interface Stream {
   node: StreamNode;
   definition: string;
   reads: StreamRead[];
-  watermarks: { stream: string; time: string | null }[];
+  watermarks: Watermark[];
+  watermark: string | null;
   held_back_by: string | null;
   late_rows: number | null;
   state_rows: number | null;

@@ -8,11 +8,11 @@ import { LiveChart } from "../../parts/live_chart";
 import { Empty, Failure, useNow, useTitle } from "../../parts/parts";
 import { usePoll } from "../../parts/poll";
 import { SqlText } from "../../parts/sql_text";
-import { askStream, type Epoch, type Stream } from "./api";
+import { askStream, type Epoch, type Stream, type StreamRead } from "./api";
 import { ControlButtons } from "./control";
 import { NodeStateText } from "./node_state";
 import { endOf, lagOf, type Observed, rateOf } from "./series";
-import { addressOfStream, isBehind, kindText, STATES, triggerText } from "./words";
+import { addressOfStream, isBehind, kindText, partitionText, STATES, triggerText, watermarkText } from "./words";
 import "./streams.css";
 
 const PERIOD = 1500;
@@ -131,7 +131,7 @@ function FigureTiles({ stream }: { stream: Stream }) {
         </Figure>
       )}
       {marks.length > 0 && (
-        <Figure title="Watermark" value={watermarkText(stream)} isText>
+        <Figure title="Watermark" value={timeText(stream.watermark)} isText>
           {stream.held_back_by
             ? `held back by ${stream.held_back_by}`
             : marks.length > 1
@@ -143,9 +143,8 @@ function FigureTiles({ stream }: { stream: Stream }) {
   );
 }
 
-function watermarkText(stream: Stream): string {
-  const held = stream.watermarks.find((one) => one.stream === stream.held_back_by) ?? stream.watermarks[0];
-  return held?.time?.replace(/\.\d+$/, "") ?? "no time yet";
+function timeText(time: string | null): string {
+  return time?.replace(/\.\d+$/, "") ?? "no time yet";
 }
 
 function Figure(props: {
@@ -227,21 +226,40 @@ function Reads({ stream }: { stream: Stream }) {
                 <span>
                   {count(one.offset)} of {count(one.end)}
                 </span>
+                {one.latest && (
+                  <small class={one.is_before_watermark ? "read-time lags" : "read-time muted"}>
+                    {partitionText(one)}
+                  </small>
+                )}
               </div>
             ))}
             {read.num_partitions > read.partitions.length && (
               <p class="muted">and {count(read.num_partitions - read.partitions.length)} more partitions</p>
             )}
+            <SlowestPartition read={read} />
           </li>
         ))}
         {stream.watermarks.map((mark) => (
-          <li key={`watermark ${mark.stream}`} class="read-head">
-            <span class="muted">Watermark of {mark.stream}</span>
-            <span class={mark.stream === stream.held_back_by ? "lags" : ""}>{mark.time ?? "no time yet"}</span>
+          <li key={`watermark ${mark.stream}`}>
+            <div class="read-head">
+              <span class="muted">Watermark of {mark.stream}</span>
+              <span class={mark.stream === stream.held_back_by ? "lags" : ""}>{timeText(mark.time)}</span>
+            </div>
+            <small class="muted">{watermarkText(mark, stream.held_back_by)}</small>
           </li>
         ))}
       </ul>
     </section>
+  );
+}
+
+function SlowestPartition({ read }: { read: StreamRead }) {
+  if (read.slowest_partition === null) return null;
+  return (
+    <p class="muted read-note">
+      Partition {read.slowest_partition} is the slowest. It does not hold the watermark back: the watermark follows the
+      latest row of all partitions, so rows of a slow partition may be late.
+    </p>
   );
 }
 

@@ -1,7 +1,7 @@
 /** Words for kinds and states, and the statements that change a continuous query. */
 import { seconds } from "../../format";
 import type { IconName } from "../../parts/icons";
-import type { NodeKind, NodeState, StreamNode } from "./api";
+import type { NodeKind, NodeState, PartitionRead, StreamNode, Watermark } from "./api";
 
 export const KINDS: Record<NodeKind, { text: string; icon: IconName }> = {
   stream: { text: "Stream", icon: "streams" },
@@ -48,6 +48,21 @@ export function triggerText(trigger: string): string {
   const every = /^EVERY (\d+) MILLISECONDS$/.exec(trigger);
   if (!every) return trigger.toLowerCase();
   return every[1] === "0" ? "as soon as there is input" : `every ${seconds(Number(every[1]) / 1000)}`;
+}
+
+/** The latest event time of a partition's last records, and its distance to the furthest partition. */
+export function partitionText(one: PartitionRead): string {
+  const behind = one.lag_seconds ? `, ${seconds(one.lag_seconds)} earlier than the furthest partition` : "";
+  return `latest ${one.latest}${behind}${one.is_before_watermark ? ", before the watermark" : ""}`;
+}
+
+/** Where the watermark of a stream comes from, and its part in the watermark of the query. */
+export function watermarkText(mark: Watermark, heldBackBy: string | null): string {
+  const parts = [mark.latest ? `latest row ${mark.latest}` : "no row has come"];
+  if (mark.lag_seconds) parts.push(`${seconds(mark.lag_seconds)} earlier than the furthest stream`);
+  if (mark.is_idle) parts.push("idle, so it does not hold the others back");
+  else if (mark.stream === heldBackBy) parts.push("holds the watermark back");
+  return parts.join(" · ");
 }
 
 /** A qualified name as statements take it. */

@@ -154,14 +154,15 @@ def _seconds(session: sharkpy.SharkContext) -> float:
 
 @contextmanager
 def _console(server: Server) -> Iterator[None]:
-    """Do what an open overview does: follow the events, and ask for its lists."""
+    """Do what an open overview does: follow the events, and ask for its lists. The context begins once it is open."""
     address, is_over = f"http://127.0.0.1:{server.web_port}/api/v1/", threading.Event()
-    is_changed = threading.Event()
+    is_changed, is_open = threading.Event(), threading.Event()
 
     def follow() -> None:
         states = dict[str, str]()
         with httpx.stream("GET", f"{address}events", timeout=60) as events:
             for line in events.iter_lines():
+                is_open.set()
                 if is_over.is_set():
                     return
                 if line.startswith("data: "):
@@ -170,8 +171,8 @@ def _console(server: Server) -> Iterator[None]:
                         is_changed.set()
                     states |= found
 
-    def ask() -> None:
-        with httpx.Client(base_url=address, timeout=60) as client:
+    def ask(client: httpx.Client) -> None:
+        with client:
             while not is_over.wait(_PAUSE_SECONDS):
                 if not is_changed.is_set():
                     continue
@@ -179,9 +180,11 @@ def _console(server: Server) -> Iterator[None]:
                 for path in ("queries?limit=30", "queries?state=running&limit=50", "queries?state=failed", "shapes"):
                     client.get(path).raise_for_status()
 
-    threads = [threading.Thread(target=one, daemon=True) for one in (follow, ask)]
+    client = httpx.Client(base_url=address, timeout=60)
+    threads = [threading.Thread(target=follow, daemon=True), threading.Thread(target=ask, args=(client,), daemon=True)]
     for thread in threads:
         thread.start()
+    is_open.wait(60)
     try:
         yield
     finally:

@@ -18,8 +18,7 @@ _HEAD = f"""# Benchmarks
 `python -m bench SUITE` records all figures of a run in [results](results)`/SUITE.json`. `make bench-report` writes this
 page from those files: the key figures of the newest run of each measurement. Older runs are in git.
 
-- **Peers:** each figure names the peers' values, and in parentheses how many times better sharkpy is: faster, or
-  smaller. Below 1 the peer is better.
+- **Peers:** after a value, how many times better sharkpy is: faster, or smaller. Below 1 the peer is better.
 - **Conditions:** engines run one after another, each in a process of its own, on the same files, with {CORES} threads.
   Their answers are compared. Times of queries are medians of warm runs; a repeated text is planned once.
 - **Engines:** `sharkpy` runs small queries in its own process; `sharkpy-rdd` runs every stage as an RDD job. Spark SQL

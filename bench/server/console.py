@@ -111,18 +111,21 @@ def _record(measured: StatementRecord, choose: random.Random, number: int) -> St
 
 
 def _calls(server: Server) -> Iterator[Figure]:
-    """Yield the time of each call, the first and the usual one."""
+    """Yield the usual and the longest time of each call."""
     with httpx.Client(base_url=f"http://127.0.0.1:{server.web_port}/api/v1/", timeout=60) as client:
         pages = dict(LISTS)
         cursor = client.get("queries?limit=500&sort=seconds").json()["next"]
         pages["a later page by seconds"] = f"queries?limit=50&sort=seconds&cursor={cursor}"
         newest = client.get("queries?limit=1&text=needle").json()["queries"][0]["query_id"]
         pages["one statement with its profile"] = f"queries/{newest}"
-        for name, path in pages.items():
-            times = sorted(_milliseconds(lambda path=path: client.get(path).raise_for_status()) for _ in range(_CALLS))
-            half = statistics.median(times)
-            is_met = half <= MOST_MS
-            yield comparison(name, "ms", half, {"slowest": times[-1]}, f"at most {MOST_MS:.0f} ms", is_met, is_key=True)
+        found = {
+            name: [_milliseconds(lambda path=path: client.get(path).raise_for_status()) for _ in range(_CALLS)]
+            for name, path in pages.items()
+        }
+    for name, times in found.items():
+        half = statistics.median(times)
+        aim, is_met = f"at most {MOST_MS:.0f} ms", half <= MOST_MS
+        yield comparison(name, "ms", half, {"slowest": max(times)}, aim, is_met)
 
 
 def _system_table(folder: str, statements: int) -> Figure:
@@ -145,7 +148,7 @@ def _open_console(server: Server, runs: int) -> Figure:
     aim = f"at most {MOST_COST:.0%} longer"
     peers = {"no console": theirs}
     is_met = ours <= theirs * (1 + MOST_COST)
-    return comparison("a query beside an open console", "s", ours, peers, aim, is_met, is_key=True)
+    return comparison("a query beside an open console", "s", ours, peers, aim, is_met)
 
 
 def _seconds(session: sharkpy.SharkContext) -> float:
@@ -202,7 +205,7 @@ def _start(folder: str, runs: int) -> Figure:
                 found.append(time.perf_counter() - start)
     ours, theirs = (statistics.median(found) for found in times.values())
     aim, is_met = f"at most {MOST_START_SECONDS} s longer", ours - theirs <= MOST_START_SECONDS
-    return comparison("start of a server", "s", ours, {"no console": theirs}, aim, is_met, is_key=True)
+    return comparison("start of a server", "s", ours, {"no console": theirs}, aim, is_met)
 
 
 def _figures_of_statements(folder: str, runs: int) -> Figure:

@@ -1,6 +1,6 @@
-"""python -m bench SUITE [--scale 1], with a SUITE of queries (tpch, tpcds, bigdata, clickbench, h2o), `micro`, or a
-package of measurements (pde, server, files, shapes, ml, streaming, lake, refresh, growth, `beside`); figures go to
-bench/results/SUITE.json. python -m bench report writes bench/RESULTS.md from these files.
+"""python -m bench SUITE [--scale 1], with a SUITE of queries (tpch, tpcds, bigdata, clickbench, h2o, ssb), `micro`,
+or a package of measurements (pde, server, files, shapes, ml, streaming, lake, refresh, growth, `beside`); figures go
+to bench/results/SUITE.json. python -m bench report writes bench/RESULTS.md from these files.
 """
 
 from __future__ import annotations

@@ -114,7 +114,8 @@ def _key_rows(run: Run) -> list[Row]:
 
 def _queries(run: Run) -> list[Group]:
     """Times of single queries of a suite, for its chart."""
-    rows = [row for row in run.rows if run.suite in SUITES and re.fullmatch(r"\d+\w?", row["what"])]
+    queries = [row for row in run.rows if run.suite in SUITES and row["measurement"] == "queries"]
+    rows = [row for row in queries if re.fullmatch(r"\d+(\.\d+)?\w?", row["what"])]
     return [(row["what"], {"sharkpy": row["ours"], **row["peers"]}) for row in rows]
 
 

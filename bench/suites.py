@@ -12,6 +12,7 @@ from pathlib import Path
 from bench.bigdata_data import write_bigdata
 from bench.h2o_data import write_h2o
 from bench.hits_data import write_hits
+from bench.ssb_data import write_ssb
 
 ROOT = Path(__file__).parent
 CACHE = ROOT.parent / "build" / "bench"
@@ -52,7 +53,7 @@ class Suite:
         return folder
 
     def queries(self, wanted: str | None = None) -> dict[str, str]:
-        """Text of queries by name ("1", "2A"), in order."""
+        """Text of queries by name ("1", "2A", "1.1"), in order."""
         found = {}
         for path in sorted((ROOT / "queries" / self.name).glob("q*.sql")):
             name = path.stem.removeprefix("q").lstrip("0")
@@ -95,4 +96,5 @@ SUITES = {
     ),
     "clickbench": Suite("clickbench", ("hits",), write_hits),
     "h2o": Suite("h2o", ("x", "small", "medium", "big"), write_h2o),
+    "ssb": Suite("ssb", ("date", "customer", "supplier", "part", "lineorder"), write_ssb),
 }

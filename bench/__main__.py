@@ -38,6 +38,9 @@ def main() -> int:
     parser.add_argument("--engines", default=ENGINES)
     parser.add_argument("--queries", help="names, separated by commas (default: all)")
     parser.add_argument("--runs", type=int, default=3, help="warm runs of each query")
+    parser.add_argument(
+        "--new-texts", action="store_true", help="also run each query as texts that are new to the engine"
+    )
     parser.add_argument("--memory", default="", help="such as 10g: limit of sharkpy's store, and of the other engines")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of sharkpy")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON file")
@@ -90,7 +93,9 @@ def run_suite(options: argparse.Namespace) -> tuple[dict[str, dict[str, Any]], l
             folder = Path(answers) / engine
             folder.mkdir()
             print(f"{options.suite} on {engine}", file=sys.stderr)
-            arguments = [options.suite, engine, options.scale, max(options.runs, 3), options.queries or "all", folder]
+            runs = max(options.runs, 3)
+            new_texts = runs if options.new_texts else 0
+            arguments = [options.suite, engine, options.scale, runs, new_texts, options.queries or "all", folder]
             command = [sys.executable, "-m", "bench.run_engine", *map(str, arguments), json.dumps(asdict(limits))]
             environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
             subprocess.run(command, check=True, cwd=ROOT.parent, env=environment)

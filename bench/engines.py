@@ -34,11 +34,14 @@ class EngineOptions:
 
 
 class BenchEngine(Protocol):
-    """Engine under measurement. Call order: 1. `start` 2. `load` per table 3. `run` per query 4. `stop`."""
+    """Engine under measurement. Call order: 1. `start` 2. `load` per table 3. per query, `translate` (not timed) and
+    `run` 4. `stop`.
+    """
 
     def start(self) -> None: ...
     def load(self, table: str, folder: Path) -> None: ...
     def table_bytes(self) -> dict[str, int]: ...
+    def translate(self, sql: str) -> None: ...
     def run(self, sql: str) -> pa.Table: ...
     def versions(self) -> dict[str, str]: ...
     def stop(self) -> None: ...
@@ -87,6 +90,9 @@ class SharkpyBench:
             if version is not None:
                 found[table.name] = sum(block.size_bytes for block in version.blocks)
         return found
+
+    def translate(self, sql: str) -> None:
+        """Nothing to do: sharkpy reads HiveQL."""
 
     def run(self, sql: str) -> pa.Table:
         return self._context.sql(sql).to_arrow()
@@ -140,6 +146,9 @@ class SparkBench:
             found[name] = int(info.memSize()) + int(info.diskSize())
         return found
 
+    def translate(self, sql: str) -> None:
+        """Nothing to do: Spark SQL reads HiveQL."""
+
     def run(self, sql: str) -> pa.Table:
         return self._spark.sql(sql).toArrow()
 
@@ -182,11 +191,14 @@ class DuckdbBench:
         sql = "SELECT memory_usage_bytes FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'"
         return {"all": int(self._connection.execute(sql).fetchall()[0][0])}
 
-    def run(self, sql: str) -> pa.Table:
+    def translate(self, sql: str) -> None:
         if sql not in self._translated:
             import sqlglot
 
             self._translated[sql] = sqlglot.transpile(sql, read="hive", write="duckdb")[0]
+
+    def run(self, sql: str) -> pa.Table:
+        self.translate(sql)
         answer = self._connection.sql(self._translated[sql])
         return pa.table({}) if answer is None else answer.to_arrow_table()
 

@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Row = dict[str, Any]
-"""A figure as results record it: `measurement`, `what`, and either `value` or `unit`, `ours`, `peers` and `ratio`."""
+"""A figure as results record it: `measurement`, `what`, and either `value` or `unit`, `ours`, `peers`, `ratio`
+and `spread`.
+"""
+
+NO_SPREAD: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +21,8 @@ class Figure:
 
     - `ours`, `peers` and `unit` are the numbers of a comparison; `comparison` makes one.
     - `wanted` is an aim as text ("at least 3"), and `met` tells if it was reached. Both are printed, not recorded.
+    - `spread` is, by peer, the noise of the ratio: the sum of the interquartile ranges of our runs and of the peer's,
+      each divided by its median. Peers whose values are not repeated are missing.
     - `is_key` puts the figure on the page of results.
     """
 
@@ -28,6 +34,7 @@ class Figure:
     unit: str = ""
     ours: float | None = None
     peers: Mapping[str, float] = field(default_factory=dict)
+    spread: Mapping[str, float] = field(default_factory=dict)
 
     def row(self, measurement: str) -> Row:
         found: Row = {"measurement": measurement, "what": self.what}
@@ -38,6 +45,8 @@ class Figure:
             found["ours"] = _rounded(self.ours)
             found["peers"] = {name: _rounded(value) for name, value in self.peers.items()}
             found["ratio"] = ratios(self.unit, self.ours, self.peers)
+        if self.spread:
+            found["spread"] = {name: _rounded(value, 3) for name, value in self.spread.items()}
         return found | {"is_key": True} if self.is_key else found
 
 
@@ -50,12 +59,13 @@ def comparison(
     met: bool | None = None,
     *,
     is_key: bool = False,
+    spread: Mapping[str, float] = NO_SPREAD,
 ) -> Figure:
     """Figure of our value and the values of peers, with the text of both."""
     found = ratios(unit, ours, peers)
     texts = [f"{name} {number(value)} {unit} ({number(found.get(name, math.nan))}x)" for name, value in peers.items()]
     value = "; ".join([f"{number(ours)} {unit}", *texts])
-    return Figure(what, value, wanted, met, is_key, unit, ours, peers)
+    return Figure(what, value, wanted, met, is_key, unit, ours, peers, spread)
 
 
 def ratios(unit: str, ours: float, peers: Mapping[str, float]) -> dict[str, float]:

@@ -86,20 +86,49 @@ def test_the_terminal_shows_all_figures() -> None:
 
 def test_figures_of_a_suite() -> None:
     def engine(milliseconds: float, **failed: str) -> dict[str, object]:
-        queries: dict[str, object] = {"1": {"median_ms": milliseconds, "first_ms": 10 * milliseconds}, "2": failed}
+        warm = [milliseconds, 0.9 * milliseconds, 1.1 * milliseconds]
+        times = {
+            "warm_ms": warm,
+            "first_ms": 10 * milliseconds,
+            "cpu_ms": 2 * milliseconds,
+            "new_ms": [3 * milliseconds],
+        }
+        queries: dict[str, object] = {"1": times, "2": failed}
         return {"queries": queries, "load_s": {"t": 1.0, "s": 2.0}, "bytes": {"t": 3e6, "s": 1e6}, "rows": {"t": 4e6}}
 
     engines = {"sharkpy": engine(2.0, error="lost"), "spark": engine(8.0, error="lost")}
     figures = suite_figures(engines, (Rate("1", ("t",), 1.3),), ["sharkpy fails on 2: lost"])
-    assert [(one.what, one.ours, one.peers) for one in figures["queries"][:4]] == [
+    assert [(one.what, one.ours, one.peers) for one in figures["queries"][:5]] == [
         ("1", 2.0, {"Spark SQL": 8.0}),
         ("geometric mean of 1 queries", pytest.approx(2.0), {"Spark SQL": pytest.approx(8.0)}),
-        ("geometric mean of their first runs", pytest.approx(20.0), {"Spark SQL": pytest.approx(80.0)}),
-        ("their sum", 2.0, {"Spark SQL": 8.0}),
+        ("sum of 1 queries", 2.0, {"Spark SQL": 8.0}),
+        ("first runs, geometric mean of 1 queries", pytest.approx(20.0), {"Spark SQL": pytest.approx(80.0)}),
+        ("first runs, sum of 1 queries", 20.0, {"Spark SQL": 80.0}),
     ]
-    assert figures["queries"][4].value == "sharkpy fails on 2: lost"
+    assert [one.spread for one in figures["queries"][:3]] == [{"Spark SQL": pytest.approx(0.2)}] * 3
+    assert figures["queries"][5].value == "sharkpy fails on 2: lost"
+    assert [(one.what, one.ours) for one in figures["cpu"]] == [
+        ("1", 4.0),
+        ("CPU time, geometric mean of 1 queries", pytest.approx(4.0)),
+        ("CPU time, sum of 1 queries", 4.0),
+    ]
+    assert [one.what for one in figures["new_texts"]][1] == "new texts, geometric mean of 1 queries"
+    assert [(one.what, one.peers) for one in figures["load"]] == [("load of all tables", {"Spark SQL": 3.0})]
     assert [(one.what, one.ours) for one in figures["memory"]] == [("memory of all tables", 4.0), ("memory of t", 3.0)]
     assert figures["rates"][0].peers == {"Spark SQL": 250.0, "Shark, 2014": 1.3}
+    assert [key for key, found in figures.items() for one in found if one.is_key] == ["queries", "memory"]
+
+
+def test_the_noise_of_a_mean_is_less_than_that_of_its_queries() -> None:
+    warm = {"warm_ms": [10.0, 9.0, 11.0], "first_ms": 1.0, "cpu_ms": 1.0, "new_ms": []}
+    one = {"queries": {str(query): warm for query in range(4)}, "load_s": {"t": 1.0}, "bytes": {"all": 1}, "rows": {}}
+    figures = suite_figures({"sharkpy": one, "duckdb": one}, (), [])
+    spreads = {figure.what: figure.spread for figure in figures["queries"]}
+    assert spreads["0"] == {"DuckDB": pytest.approx(0.2)}
+    assert spreads["geometric mean of 4 queries"] == spreads["sum of 4 queries"] == {"DuckDB": pytest.approx(0.1)}
+    assert spreads["first runs, sum of 4 queries"] == {}
+    assert figures["memory"][0].spread == {"DuckDB": 0.0}
+    assert "new_texts" not in figures
 
 
 def test_the_page_in_the_repository_is_that_of_its_records() -> None:

@@ -18,17 +18,24 @@ from typing import Any
 
 import pyarrow as pa
 
+from bench.check import MINIMUM, MINIMUM_OF_KEYS, check
 from bench.compare import difference
 from bench.engines import EngineOptions
 from bench.measurements import libraries, run_measurements
 from bench.report import text_of, write_report
-from bench.results import RESULTS, Run, commit, record, this_run
+from bench.results import RESULTS, Run, commit, read_runs, record, this_run
 from bench.suite_figures import suite_figures
 from bench.suites import ROOT, SUITES
 
 MEASURED = ("pde", "server", "files", "shapes", "ml", "streaming", "lake", "refresh", "growth", "beside")
 """Packages of measurements."""
 ENGINES = "sharkpy,sharkpy-rdd,spark,duckdb"
+_CHECK = (
+    "exit with 1, record nothing and list the ratios that are worse than in the recorded run of this suite, scale and "
+    "settings by more than the noise, in this run and in a second one. Noise is the ratio's spread in the recorded run "
+    "plus its spread in the new one (interquartile range of warm runs over their median, of sharkpy plus of the peer), "
+    f"at least {MINIMUM_OF_KEYS:.0%} for the mean of all queries and for memory, and {MINIMUM:.0%} for other figures"
+).replace("%", "%%")
 
 
 def main() -> int:
@@ -45,6 +52,7 @@ def main() -> int:
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of sharkpy")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON file")
     parser.add_argument("--no-record", action="store_true", help="print the figures alone")
+    parser.add_argument("--check", action="store_true", help=_CHECK)
     parser.add_argument("--checkout", type=Path, help="of `beside`: the other checkout, such as a git worktree")
     options = parser.parse_args()
     if (options.suite == "beside") != (options.checkout is not None):
@@ -54,6 +62,17 @@ def main() -> int:
         return 0
     run, is_right = _run(options)
     print(text_of(run))
+    if options.check:
+        recorded = read_runs(options.results)
+        checked = check(run, recorded)
+        print(checked)
+        if checked.worse:
+            print("a second run decides", file=sys.stderr)
+            run, is_right = _run(options)
+            checked = check(run, recorded).confirming(checked)
+            print(text_of(run), checked, sep="\n")
+        if checked.worse:
+            return 1
     # The mean of some queries is not that of all.
     if run.rows and not options.no_record and not (options.suite in SUITES and options.queries):
         print(f"recorded in {record(run, options.results)}", file=sys.stderr)

@@ -21,6 +21,7 @@ from sharkpy.udf.signatures import returns, takes
 from sharkpy.udf.user import vectors
 from sharkpy.udf.user.function import Column, FunctionUse, Routine, Shipped, Types, make_key, routine_name
 from sharkpy.udf.user.python_code import PythonCode, naming_errors, pickled, unpickled
+from sharkpy.values.python_values import python_values
 from sharkpy.values.types import BIGINT, INT, TIMESTAMP, ArrayType, DataType, StructType
 
 _Bounds = Sequence[tuple[int, int]]
@@ -113,7 +114,7 @@ class PythonAggregate(Shipped):
         with naming_errors(self.name, self.code):
             instance = self.code.load()()
             value = instance.finish(instance.init())
-        return vectors.python_values(vectors.column_of(self.name, self.code, [value], self.result))[0]
+        return python_values(vectors.column_of(self.name, self.code, [value], self.result))[0]
 
     def _routine(self, part: str) -> str:
         return routine_name(self.key, part)
@@ -230,7 +231,7 @@ class PythonAggregate(Shipped):
 
     @staticmethod
     def _rows(instance: Any, columns: Sequence[Column], bounds: _Bounds, starts: Sequence[_Start]) -> Iterator[Any]:
-        values = [vectors.python_values(column) for column in columns]
+        values = [python_values(column) for column in columns]
         for (start, end), known in zip(bounds, starts, strict=True):
             state = instance.init() if known is None else known[0]
             for row in zip(*(column[start:end] for column in values), strict=True) if values else [()] * (end - start):
@@ -246,7 +247,7 @@ class PythonAggregate(Shipped):
     def _loaded(self, column: Column) -> list[Any]:
         if self.is_pickled:
             return [unpickled(state) for state in column.to_pylist()]
-        return vectors.python_values(column)
+        return python_values(column)
 
 
 def _microseconds(times: Column) -> Any:

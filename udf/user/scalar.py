@@ -16,6 +16,7 @@ from sharkpy.udf.signatures import returns, takes
 from sharkpy.udf.user import vectors
 from sharkpy.udf.user.function import Column, FunctionUse, Routine, Shipped, Types, make_key, routine_name
 from sharkpy.udf.user.python_code import PythonCode, naming_errors
+from sharkpy.values.python_values import python_values
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, DataType, to_arrow
 
 _NUMBA_TYPES: dict[DataType, str] = {
@@ -196,7 +197,7 @@ class PythonScalar(Shipped):
         function = self.code.load()
         if not columns:
             return [function() for _ in range(num_rows)]
-        return [function(*row) for row in zip(*map(vectors.python_values, columns), strict=True)]
+        return [function(*row) for row in zip(*map(python_values, columns), strict=True)]
 
 
 def _declared(function: PythonScalar, count: int) -> tuple[DataType, ...]:

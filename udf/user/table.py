@@ -16,6 +16,7 @@ from sharkpy.udf.signatures import takes
 from sharkpy.udf.user import vectors
 from sharkpy.udf.user.function import Column, FunctionUse, Routine, Shipped, UserFunction, make_key
 from sharkpy.udf.user.python_code import PythonCode, naming_errors, wrong_result
+from sharkpy.values.python_values import python_values
 from sharkpy.values.types import DataType, StructType
 
 
@@ -105,7 +106,7 @@ class _PythonCalls:
                 self._process = self._instance.process
 
     def rows(self, columns: Sequence[Column], num_rows: int) -> TableRows:
-        rows = zip(*map(vectors.python_values, columns), strict=True) if columns else itertools.repeat((), num_rows)
+        rows = zip(*map(python_values, columns), strict=True) if columns else itertools.repeat((), num_rows)
         made: list[Any] = []
         ends = np.zeros(num_rows + 1, np.int64)
         skips = self._function.nulls is NullPolicy.PROPAGATE

@@ -11,15 +11,9 @@ import pyarrow as pa
 from sharkpy.udf.user.function import Column
 from sharkpy.udf.user.python_code import PythonCode, wrong_result
 from sharkpy.values.nested_arrow import cast_column, fields_by_name
-from sharkpy.values.python_values import arrow_value
+from sharkpy.values.python_values import arrow_value, python_values
 from sharkpy.values.types import DataType, is_nested, to_arrow
 from sharkpy.values.utf8 import valid_array
-
-
-def python_values(column: Column) -> list[Any]:
-    """Return the Python values of a column: None for NULL, lists for arrays, dicts for maps and structs."""
-    values: list[Any] = column.to_pylist(maps_as_pydicts="lossy")
-    return values
 
 
 def numpy_values(column: Column) -> np.ndarray[Any, Any]:
@@ -85,7 +79,7 @@ def column_of(name: str, code: PythonCode, values: Any, dtype: DataType) -> Colu
         elif isinstance(values, np.ndarray) and values.dtype != object:
             made = _converted(pa.array(values), target)
         else:
-            made = pa.array([_shaped(value, dtype) for value in values], target)
+            made = _array_of(values, dtype, target)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise wrong_result(name, code, f"returned a value that is not {dtype}: {reason}") from error
@@ -115,9 +109,15 @@ def _kind(dtype: pa.DataType) -> object:
     return dtype.id
 
 
-def _shaped(value: Any, dtype: DataType) -> Any:
-    """Convert a nested value: pyarrow itself gives NULL for a field whose name differs in case."""
-    return arrow_value(value, dtype) if is_nested(dtype) else _plain(value)
+def _array_of(values: Sequence[Any], dtype: DataType, target: pa.DataType) -> Column:
+    """Return Python values as an array. pyarrow itself gives NULL for a field whose name differs in case."""
+    if is_nested(dtype):
+        return pa.array([arrow_value(value, dtype) for value in values], target)
+    try:
+        return pa.array(values, target)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # Some of NumPy's values convert only as Python's.
+        return pa.array([_plain(value) for value in values], target)
 
 
 def _plain(value: Any) -> Any:

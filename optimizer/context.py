@@ -150,7 +150,7 @@ class NoStatistics:
 
 
 def has_subquery(expr: Expr) -> bool:
-    return any(isinstance(node, SUBQUERIES) for node in expr.walk())
+    return not isinstance(expr, ColumnRef) and any(isinstance(node, SUBQUERIES) for node in expr.walk())
 
 
 def node_has_subquery(plan: LogicalPlan) -> bool:

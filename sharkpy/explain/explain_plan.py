@@ -31,7 +31,7 @@ from sharkpy.explain.forms import FORMS
 from sharkpy.explain.measured_tree import run_tree
 from sharkpy.explain.profile_html import profile_html, profile_page
 from sharkpy.explain.profile_json import analyzed_text
-from sharkpy.physical.lowering.lower_stage import lower_stage, result_stage
+from sharkpy.physical.lowering.lower_stage import lower_stage, only_stage, result_stage
 from sharkpy.physical.operators import ExchangeRead
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange
 from sharkpy.physical.stage import AS_TASKS, Stage
@@ -163,6 +163,8 @@ def _query_lines(command: Explain, plan: LogicalPlan, session: EngineSession) ->
     if command.extended or not command.analyze:
         yield f"== Physical plan: {physical.place_label} =="
         yield from physical.root.explain().splitlines()
+    if not command.analyze and (stage := only_stage(physical, session.engine.parallelism)) is not None:
+        yield from (f"decided when planning: {decision}" for decision in stage.kernels)
     if command.extended:
         yield from _stage_queries(physical, session, is_result=not isinstance(command.statement, Command))
     if command.analyze:

@@ -39,12 +39,13 @@ def read_block(block: Block, spec: BlockColumns) -> pa.Table:
     """Return the columns of `spec` under their aliases and in their forms. They are cached for later queries."""
     forms = spec.forms or ("",) * len(spec.names)
     values = spec.values or ((),) * len(spec.names)
-    cache = column_cache()
-    columns = [
-        cache.get(block, (name, form, known), partial(_column, block, name, form, known))
-        for name, form, known in zip(spec.names, forms, values, strict=True)
-    ]
+    columns = [read_column(block, *one) for one in zip(spec.names, forms, values, strict=True)]
     return pa.Table.from_arrays(columns, names=list(spec.aliases))
+
+
+def read_column(block: Block, name: str, form: str, known: tuple[str | None, ...]) -> AnyArray:
+    """Return one column, as `read_block` does."""
+    return column_cache().get(block, (name, form, known), partial(_column, block, name, form, known))
 
 
 def decode_block(block: Block, spec: BlockColumns) -> pa.Table:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sharkpy.base import settings
+from sharkpy.columnar.machine_loading import is_loaded
 from sharkpy.columnar.pruning import prune
 from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.columnar.version import TableVersion, partition_of
@@ -86,7 +87,20 @@ def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> Bloc
         buckets=_buckets(scan, version),
         partitions=_partitions(scan, version, blocks),
         sample=scan.sample and scan.sample.of_bytes(sum(block.size_bytes for block in version.blocks)),
+        kernels=_kernels(blocks, context),
     )
+
+
+_LEAST_KERNEL_ROWS = 1 << 16
+"""Rows below which a kernel saves less than a millisecond."""
+
+
+def _kernels(blocks: BlockSet, context: PlanContext) -> str:
+    """Return where kernels may aggregate the rows of blocks."""
+    wanted = context.conf.value(settings.KERNELS)
+    if wanted != "auto":
+        return wanted
+    return "driver" if blocks.num_rows >= _LEAST_KERNEL_ROWS and is_loaded() else "never"
 
 
 def _scanned_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockSet:

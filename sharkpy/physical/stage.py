@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.optimizer.decisions import Place, Placement
+from sharkpy.optimizer.decisions import Decision, Place, Placement
 from sharkpy.physical.operators import BlockScan, FileScan, GivenScan
 from sharkpy.physical.plan import DealtBuckets, Hashed, PhysicalPlan
 from sharkpy.physical.stage_program import BroadcastColumns, StageProgram, TaskInput
@@ -41,6 +41,8 @@ class Stage:
     """Operators from which the program was made."""
     leaves: tuple[tuple[str, PhysicalPlan], ...] = ()
     """Scans and exchange reads of the program's relations, by name."""
+    kernels: tuple[Decision, ...] = ()
+    """Decisions between kernels and DuckDB."""
     rows: pa.RecordBatch | None = field(default=None, compare=False, repr=False)
     """Rows of a stage in the driver that are known without running its program, which is then empty."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from sharkpy.base import settings
 from sharkpy.base.errors import InternalError
+from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical.column_bounds import ColumnBounds
 from sharkpy.physical.first_rows import cut_blocks
 from sharkpy.physical.lowering.lower_fragment import lower_fragment
@@ -125,6 +126,7 @@ class StageTemplate:
     """Scans of `root` for the program's relations, by name."""
     sources: tuple[Scan, ...]
     """Logical scan of each scan of `root`, in the order of `scans_of`."""
+    kernels: tuple[Decision, ...]
     may_be_answered: bool
     """True if statistics may answer a part of the plan."""
 
@@ -146,7 +148,8 @@ class StageTemplate:
         scans = dict(zip(map(id, empty), scans_of(root), strict=True))
         leaves = tuple((relation, scans[id(leaf)]) for relation, leaf in self.leaves)
         tasks = divide_among_tasks(dict(leaves), 1, context.default_parallelism)
-        stage = Stage(self.program, tasks, root.label, placement=placement, fragment=root, leaves=leaves)
+        about = Stage(self.program, tasks, root.label, placement=placement, fragment=root, leaves=leaves)
+        stage = replace(about, kernels=self.kernels)
         return PlacedPlan(root, placement), stage
 
 
@@ -167,7 +170,7 @@ def template_of(
     root = _with_scans(plan.root, empty)
     lowered = lower_fragment(root)
     program = StageProgram(lowered.sql, lowered.inputs, root.schema, ResultSink(), lowered.functions)
-    return StageTemplate(root, program, lowered.leaves, sources, is_asked)
+    return StageTemplate(root, program, lowered.leaves, sources, lowered.kernels, is_asked)
 
 
 def scans_of(plan: PhysicalPlan) -> list[TableScan]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.value_sets import KeyBits
+from sharkpy.physical.kernel_code import Code
 from sharkpy.plan.arrow_data import RowReader
 from sharkpy.plan.logical import RowSample
 from sharkpy.plan.row_steps import RowStep
@@ -99,8 +100,38 @@ class StepColumns:
     schema: Schema
 
 
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """Group key of a kernel: integers from `low` to `high`, or NULL, given in the DuckDB type `integer_type`."""
+
+    alias: str
+    code: Code
+    low: int
+    high: int
+    integer_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelColumns:
+    """Input relation of groups and their aggregates, which the vector machine makes from the rows of `blocks`.
+
+    It has the name of `blocks`, which queries do not see. Rows count if all `conditions` are true. An aggregate is a
+    BIGINT by its alias. Without `keys`, there is one group.
+    """
+
+    relation: str
+    blocks: BlockColumns
+    conditions: tuple[Code, ...]
+    keys: tuple[GroupKey, ...]
+    aggregates: tuple[tuple[str, Code], ...]
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        return (*(key.alias for key in self.keys), *(alias for alias, _ in self.aggregates))
+
+
 DataInput = BlockColumns | FileColumns | ExchangeColumns | BroadcastColumns | GivenColumns
-StageInput = DataInput | StepColumns
+StageInput = DataInput | StepColumns | KernelColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +156,8 @@ class StageProgram:
         for spec in self.inputs:
             if isinstance(spec, StepColumns):
                 found += spec.program.data_inputs
+            elif isinstance(spec, KernelColumns):
+                found.append(spec.blocks)
             else:
                 found.append(spec)
         return tuple(found)

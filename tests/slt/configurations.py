@@ -24,6 +24,7 @@ CHOICES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("shark.pruning", ("true", "false")),
     ("shark.task.single.max.bytes", ("4m", "0")),
     ("shark.sort.single.max.rows", ("100000", "0")),
+    ("shark.kernels", ("always", "never")),
     (CACHED, ("true", "false")),
 )
 

@@ -85,6 +85,13 @@ CHECK_STAGES = Setting(
     is_guarded=True,
 )
 PRUNING = Setting("shark.pruning", True, "Skip blocks by their statistics.")
+KERNELS = Setting(
+    "shark.kernels",
+    "auto",
+    "Aggregate the rows of a cached table by compiled loops over its encoded columns, instead of by DuckDB. auto: for"
+    " many rows in the driver, once the loops are loaded.",
+    choices=("auto", "always", "never"),
+)
 LEARNED_FILTERS = Setting(
     "shark.pruning.learned", True, "Prune a scan on one side of a join by the keys found on the other side."
 )

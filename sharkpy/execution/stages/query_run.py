@@ -236,6 +236,7 @@ class QueryRun:
         repairs = self._repairs.pop(id(stage), 0)
         profile = stage_profile(stage, count, reports, seconds, exchange_id, sizes, repairs)
         self.profile.stages.append(profile)
+        self.profile.decisions += (one for one in stage.kernels if one not in self.profile.decisions)
         if self.note_reads is not None:
             for _, leaf in profile.leaves:
                 if isinstance(leaf, BlockScan):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError, 
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_same_host
 from sharkpy.execution.tasks.error_conversion import as_shark_error, raised_by
-from sharkpy.execution.tasks.report import OperatorFigures
+from sharkpy.execution.tasks.report import SCAN, OperatorFigures
 from sharkpy.physical.stage_program import (
     BlockColumns,
     BroadcastColumns,
@@ -30,6 +31,7 @@ from sharkpy.physical.stage_program import (
     ExchangeColumns,
     FileColumns,
     GivenColumns,
+    KernelColumns,
     StageProgram,
     TaskInput,
 )
@@ -167,7 +169,7 @@ Relation = list[pa.Table | BatchStream]
 """Parts of a relation with one logical schema; their physical Arrow types may differ."""
 
 
-def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relation:
+def open_input(spec: DataInput | KernelColumns, data: TaskData, metrics: TaskMetrics) -> Relation:
     """Open the relation of `spec` in this task."""
     match spec:
         case BlockColumns(relation):
@@ -177,6 +179,8 @@ def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relatio
             metrics.rows_in += sum(handle.num_rows for handle in handles)
             _count_places(handles, metrics)
             return _read_blocks(spec, handles, data)
+        case KernelColumns(_, blocks):
+            return [_kernel(spec, dict(data.part.blocks).get(blocks.relation, ()), data, metrics)]
         case FileColumns(relation):
             return [_files(spec, dict(data.part.splits).get(relation, ()), metrics, data)]
         case ExchangeColumns(_, exchange_id, schema, spread):
@@ -334,6 +338,25 @@ def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskD
                 break
     tables: Relation = [pa.concat_tables(tables) for tables in groups.values()]
     return tables if num_read == len(blocks) else [*tables, _stream_blocks(spec, handles[num_read:], data)]
+
+
+def _kernel(spec: KernelColumns, handles: Sequence[BlockHandle], data: TaskData, metrics: TaskMetrics) -> pa.Table:
+    from sharkpy.columnar.store import open_block
+    from sharkpy.execution.tasks.kernel_rows import kernel_rows
+
+    metrics.rows_in += sum(handle.num_rows for handle in handles)
+    _count_places(handles, metrics)
+    blocks = [_read_or_rebuild(open_block, handle, data) for handle in handles]
+    started = time.perf_counter()
+    table = kernel_rows(spec, blocks, data.threads)
+    if metrics.is_profiled:
+        seconds, relations = time.perf_counter() - started, frozenset((spec.relation,))
+        num_rows = sum(handle.num_rows for handle in handles)
+        metrics.operators += [
+            OperatorFigures(SCAN, relations, 0, num_rows, 0, 0.0),
+            OperatorFigures("aggregate", relations, 0, table.num_rows, table.nbytes, seconds),
+        ]
+    return table
 
 
 def _read_or_rebuild(read: Callable[[BlockHandle], _Read], handle: BlockHandle, data: TaskData) -> _Read:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import SharkError
-from sharkpy.physical.stage_program import FileColumns, StageInput
+from sharkpy.physical.stage_program import BlockColumns, FileColumns, KernelColumns, StageInput
 from sharkpy.sources.storage.meter import RequestCounts
 
 if TYPE_CHECKING:
@@ -201,7 +201,11 @@ def read_figures(text: str, inputs: Iterable[StageInput]) -> list[OperatorFigure
         _visit(root, relations_of, alone, found)
     counts: dict[tuple[str, frozenset[str]], int] = {}
     figures = []
+    # Kernels report the rows that they read. DuckDB reads their groups.
+    kernels = frozenset(spec.relation for spec in inputs if isinstance(spec, KernelColumns))
     for kind, relations, node in found:
+        if kind == SCAN and relations and relations <= kernels:
+            continue
         key = (kind, relations)
         ordinal = 0 if kind == SCAN else counts.get(key, 0)
         counts[key] = ordinal + 1
@@ -251,7 +255,9 @@ class _Relations:
 
 
 def _aliases(spec: StageInput) -> Iterable[str]:
-    return getattr(spec, "aliases", None) or spec.schema.names
+    if isinstance(spec, (BlockColumns, FileColumns, KernelColumns)):
+        return spec.aliases
+    return spec.schema.names
 
 
 def _visit(

@@ -19,6 +19,8 @@ from sharkpy.physical.aggregate_calls import (
     without_state_form,
 )
 from sharkpy.physical.column_bounds import ColumnRange
+from sharkpy.physical.kernel_code import NULL_CODE, Code, code_of, constant_code
+from sharkpy.physical.lowering.aggregate_by_kernel import aggregate_by_kernel
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
 from sharkpy.physical.lowering.select import Builder, Select
 from sharkpy.physical.lowering.value import HUGE, Scope, Value
@@ -53,25 +55,33 @@ from sharkpy.udf.lower import lower_complete, lower_finish, lower_merges, lower_
 from sharkpy.values.types import DATE, DOUBLE, FLOAT, INTEGER_TYPES, DataType, DecimalType
 
 
-def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder) -> Select:
-    """Lower groups and aggregates. Merged states are finished in an outer query over their columns."""
+def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder, num_queries: int) -> Select:
+    """Lower groups and aggregates. Merged states are finished in an outer query over their columns.
+
+    If a kernel makes the groups, it replaces the scan, and the queries over it after the first `num_queries`.
+    """
     lowering = _Lowering(select.scope, most_rows(plan.child), builder)
     keys = {item.column_id: _group(lower(item, select.scope)) for item in plan.groups}
+    for index, item in enumerate(plan.aggregates):
+        lowering.add(plan.mode, item, plan.states[index] if plan.states else ())
+    made = aggregate_by_kernel(plan, select, keys, lowering.values, lowering.columns, builder)
+    if made is not None:
+        del builder.queries[num_queries:]
+        return made.with_scope({**made.scope, **lowering.finished})
+    columns = [f'{value.sql} AS "{name}"' for name, value in lowering.columns.items()]
     packed = pack_keys(keys)
     if packed is None:
         lowering.values.update(keys)
         group_by = [value.sql for value in keys.values()]
     else:
         name = builder.name("k")
-        lowering.columns.append(f'{packed.sql} AS "{name}"')
+        columns.append(f'{packed.sql} AS "{name}"')
         lowering.finished.update(packed.unpacked(f'"{name}"'))
         group_by = [packed.sql]
-    for index, item in enumerate(plan.aggregates):
-        lowering.add(plan.mode, item, plan.states[index] if plan.states else ())
     grouped = replace(select, scope=lowering.values, group_by=tuple(group_by))
     if not lowering.finished:
         return grouped
-    inner = builder.wrapped(grouped, lowering.columns)
+    inner = builder.wrapped(grouped, columns)
     return inner.with_scope({**inner.scope, **lowering.finished})
 
 
@@ -102,7 +112,7 @@ class _Lowering:
 
     def __init__(self, scope: Scope, num_rows: int | None, builder: Builder) -> None:
         self.values: dict[int, Value] = {}
-        self.columns: list[str] = []
+        self.columns: dict[str, Value] = {}
         self.finished: dict[int, Value] = {}
         self._scope = scope
         self._num_rows = num_rows
@@ -125,9 +135,9 @@ class _Lowering:
         if call.form is not None and call.form.kind is FormKind.STATE:
             self.values[column_id] = self._states(call)[call.form.part]
             return
-        args = [lower(arg, self._scope) for arg in call.args]
+        args, over = [lower(arg, self._scope) for arg in call.args], self._over(call)
         if not is_distinct(call):
-            value = integer_complete(call, args, self._over(call), self._num_rows)
+            value = integer_complete(call, args, over, self._num_rows)
             if value is not None:
                 self.values[column_id] = value
                 return
@@ -140,9 +150,9 @@ class _Lowering:
             [arg.dtype for arg in call.args],
             call.dtype,
             distinct=is_distinct(call),
-            over=self._over(call),
+            over=over.sql,
         )
-        self.values[column_id] = Value(sql, call.dtype)
+        self.values[column_id] = Value(sql, call.dtype, code=_row_count(call, over))
 
     def _states(self, call: AggregateCall) -> list[Value]:
         call = without_state_form(call)
@@ -152,8 +162,9 @@ class _Lowering:
             return values
         row, types = aggregate_row(call), [arg.dtype for arg in call.args]
         logical = [arg.logical() for arg in args]
-        texts = lower_partials(row, logical, types, call.dtype, distinct=distinct, over=over)
-        return [Value(text, dtype) for text, dtype in zip(texts, state_types(call), strict=True)]
+        texts = lower_partials(row, logical, types, call.dtype, distinct=distinct, over=over.sql)
+        code = _row_count(call, over)
+        return [Value(text, dtype, code=code) for text, dtype in zip(texts, state_types(call), strict=True)]
 
     def _merged(self, call: AggregateCall, states: tuple[ColumnRef, ...]) -> list[Value]:
         types = state_types(call)
@@ -168,13 +179,39 @@ class _Lowering:
         named = []
         for state in states:
             name = self._builder.name("m")
-            self.columns.append(f'{state.sql} AS "{name}"')
+            self.columns[name] = state
             named.append(state.renamed(name).logical())
         sql = lower_finish(row, named, [arg.dtype for arg in call.args], call.dtype)
         self.finished[column_id] = Value(sql, call.dtype)
 
-    def _over(self, call: AggregateCall) -> str:
-        return f" FILTER (WHERE {lower_logical(call.filter, self._scope)})" if call.filter is not None else ""
+    def _over(self, call: AggregateCall) -> Over:
+        if call.filter is None:
+            return Over()
+        condition = lower(call.filter, self._scope)
+        return Over(f" FILTER (WHERE {condition.logical()})", condition.code, is_all=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """Rows over which an aggregate is: all, or those for which `condition` is true; `sql` is the clause."""
+
+    sql: str = ""
+    condition: Code | None = None
+    is_all: bool = True
+
+    def code(self, function: str, arg: Code | None) -> Code | None:
+        """Return the code of an aggregate."""
+        if not self.is_all:
+            arg = code_of("choose", self.condition, arg, NULL_CODE)
+        return code_of(function, arg)
+
+
+_EACH_ROW = constant_code(1)
+
+
+def _row_count(call: AggregateCall, over: Over) -> Code | None:
+    """Return the code of count(*), or None for another aggregate."""
+    return over.code("count", _EACH_ROW) if call.function == "count" and not call.args else None
 
 
 # Aggregates over integer forms
@@ -184,22 +221,23 @@ _MOST_ROWS = 10**12
 """Assumed limit on a task's rows if their number is unknown."""
 
 
-def integer_complete(call: AggregateCall, args: list[Value], over: str, num_rows: int | None) -> Value | None:
+def integer_complete(call: AggregateCall, args: list[Value], over: Over, num_rows: int | None) -> Value | None:
     """Return the aggregate over an integer form, or None if it has none. `num_rows` bounds the input's rows."""
     arg = args[0].integer() if len(args) == 1 and args[0].constant is None else None
     if arg is None or arg.range is None:
         return None
     match call.function:
         case "min" | "max" if args[0].integer_type is not None:
-            return Value(f"{call.function}({arg.sql}){over}", call.dtype, arg.range, arg.integer_type)
+            code = over.code(call.function, arg.code)
+            return Value(f"{call.function}({arg.sql}){over.sql}", call.dtype, arg.range, arg.integer_type, code=code)
         case "count":
-            return Value(f"count({arg.sql}){over}", call.dtype)
+            return Value(f"count({arg.sql}){over.sql}", call.dtype, code=over.code("count", arg.code))
         case "sum":
             return _sum(arg, call.dtype, over, num_rows)
     return None
 
 
-def integer_partials(call: AggregateCall, args: list[Value], over: str, num_rows: int | None) -> list[Value] | None:
+def integer_partials(call: AggregateCall, args: list[Value], over: Over, num_rows: int | None) -> list[Value] | None:
     """Return the aggregate's state columns over an integer form, or None."""
     arg = args[0].integer() if len(args) == 1 and args[0].constant is None else None
     if call.function == "avg":
@@ -212,16 +250,18 @@ def integer_partials(call: AggregateCall, args: list[Value], over: str, num_rows
     return [value] if value is not None and list(types) == [value.dtype] else None
 
 
-def _average_states(call: AggregateCall, arg: Value, over: str, num_rows: int | None) -> list[Value] | None:
+def _average_states(call: AggregateCall, arg: Value, over: Over, num_rows: int | None) -> list[Value] | None:
     types = list(state_types(call))
     if arg.range is None:
         return None
-    count = Value(f"count({arg.sql}){over}", types[-1])
+    count = Value(f"count({arg.sql}){over.sql}", types[-1], code=over.code("count", arg.code))
     if isinstance(types[0], DecimalType):
         total = _sum(arg, types[0], over, num_rows)
         return None if total is None else _with_no_large_parts([total, count], types)
     if types[0] == DOUBLE and arg.scale == 0:
-        return [Value(f"CAST({_sum_sql(arg.sql, arg.range, over, num_rows)} AS DOUBLE)", DOUBLE), count]
+        known = _times(arg.range, num_rows or _MOST_ROWS)
+        sql, code = _sum_sql(arg.sql, arg.range, over, num_rows), _sum_code(arg, over, num_rows)
+        return [Value(sql, DOUBLE, known, HUGE, code=code), count]
     return None
 
 
@@ -237,23 +277,29 @@ def _with_no_large_parts(values: list[Value], types: Sequence[DataType]) -> list
     return [values[0], *(Value(lower_literal(None, dtype), dtype) for dtype in missing), *values[1:]]
 
 
-def _sum(arg: Value, dtype: DataType, over: str, num_rows: int | None) -> Value | None:
+def _sum(arg: Value, dtype: DataType, over: Over, num_rows: int | None) -> Value | None:
     if arg.range is None:
         return None
     total = _times(arg.range, num_rows or _MOST_ROWS)
-    sql = _sum_sql(arg.sql, arg.range, over, num_rows)
+    sql, code = _sum_sql(arg.sql, arg.range, over, num_rows), _sum_code(arg, over, num_rows)
     if isinstance(dtype, DecimalType):
         fits = dtype.scale == arg.scale and len(str(total.magnitude)) + dtype.scale <= 38
-        return Value(sql, dtype, total, HUGE) if fits else None
+        return Value(sql, dtype, total, HUGE, code=code) if fits else None
     if dtype in INTEGER_TYPES and num_rows is not None and total.sql_type is not None:
-        return Value(sql, dtype, total, HUGE)
+        return Value(sql, dtype, total, HUGE, code=code)
     return None
 
 
-def _sum_sql(sql: str, known: ColumnRange, over: str, num_rows: int | None) -> str:
+def _sum_code(arg: Value, over: Over, num_rows: int | None) -> Code | None:
+    """Return the code of a sum that fits 64 bits, or None."""
+    fits = arg.range is not None and num_rows is not None and _times(arg.range, num_rows).sql_type is not None
+    return over.code("sum", arg.code) if fits else None
+
+
+def _sum_sql(sql: str, known: ColumnRange, over: Over, num_rows: int | None) -> str:
     """Return the SQL of a sum, without overflow checks if the sum of all rows fits 64 bits."""
     unchecked = num_rows is not None and _times(known, num_rows).sql_type is not None
-    return f"{'sum_no_overflow' if unchecked else 'sum'}({sql}){over}"
+    return f"{'sum_no_overflow' if unchecked else 'sum'}({sql}){over.sql}"
 
 
 def _times(known: ColumnRange, num_rows: int) -> ColumnRange:

@@ -5,6 +5,7 @@ Arithmetic and comparisons on integer forms are exact, and need no checks, as ra
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -12,6 +13,7 @@ from typing import Any, cast
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.physical.column_bounds import ColumnRange
+from sharkpy.physical.kernel_code import LOWEST, NULL_CODE, Code, code_of, constant_code
 from sharkpy.physical.lowering.value import Scope, Value, literal_integer
 from sharkpy.plan.arrow_data import ConstantSet
 from sharkpy.plan.expr import (
@@ -49,8 +51,8 @@ def lower(expr: Expr, scope: Scope) -> Value:
         case Literal(constant, dtype):
             number = literal_integer(constant, dtype)
             known = None if number is None else ColumnRange(number, number)
-            sql = lower_literal(constant, dtype)
-            return Value(sql, dtype, known, None, number, extent=leaf_extent(sql, dtype))
+            sql, code = lower_literal(constant, dtype), _literal_code(constant, number)
+            return Value(sql, dtype, known, None, number, extent=leaf_extent(sql, dtype), code=code)
         case Alias(inner):
             return lower(inner, scope)
         case Cast(inner, dtype):
@@ -81,13 +83,38 @@ def _call(call: Call, scope: Scope) -> Value:
     args = [lower(arg, scope) for arg in call.args]
     if (value := integer_call(call.function, args, call.dtype)) is not None:
         return value
+    if call.function in ("case_when", "if") and (value := integer_choice(args, call.dtype)) is not None:
+        return value
+    code = _TRUTHS[call.function]([arg.code for arg in args]) if call.function in _TRUTHS else None
     row = registry.scalar(call.function)
     if row is None:
         raise UnsupportedError(f"function {call.function} cannot be computed")
     made = lower_checked(row, [arg.sized() for arg in args], call.dtype)
     if "TRY(" in made.sql and (plain := _without_queries(call)) is not call:
         return lower(plain, scope)
-    return Value(made.sql, call.dtype, extent=made.extent, unchecked=made.unchecked)
+    return Value(made.sql, call.dtype, extent=made.extent, unchecked=made.unchecked, code=code)
+
+
+def _literal_code(value: object, number: int | None) -> Code | None:
+    if value is None:
+        return NULL_CODE
+    if isinstance(value, bool):
+        return constant_code(int(value))
+    return constant_code(number) if number is not None and abs(number) < -LOWEST else None
+
+
+def _all(op: str, args: Sequence[Code | None]) -> Code | None:
+    return functools.reduce(functools.partial(code_of, op), args)
+
+
+_TRUTHS: dict[str, Callable[[list[Code | None]], Code | None]] = {
+    "and": functools.partial(_all, "and"),
+    "or": functools.partial(_all, "or"),
+    "not": lambda args: code_of("not", *args),
+    "is_null": lambda args: code_of("is_null", *args),
+    "is_not_null": lambda args: code_of("not", code_of("is_null", *args)),
+}
+"""Codes of truth values by function. Arguments that are not integers or truth values have no codes."""
 
 
 def _cast(value: Value, dtype: DataType) -> Value:
@@ -156,6 +183,17 @@ def order_by(keys: tuple[SortKey, ...], scope: Scope, *, is_added_to: bool = Fal
 
 
 _COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_COMPARED = {
+    "eq": ("equal", False),
+    "ne": ("not_equal", False),
+    "lt": ("less", False),
+    "le": ("less_equal", False),
+    "gt": ("less", True),
+    "ge": ("less_equal", True),
+}
+"""Operation of a code, and whether it takes the arguments in the other order."""
+_MOST_ITEMS = 8
+"""Items of IN that a kernel compares one by one."""
 _ORDER = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _MAX_SCALE = 18
 
@@ -171,6 +209,39 @@ def integer_call(function: str, args: list[Value], dtype: DataType) -> Value | N
     return _CALLS[function](function, numbers, dtype)
 
 
+def integer_choice(args: list[Value], dtype: DataType) -> Value | None:
+    """Return CASE on integers: conditions, each with its value, and the value otherwise (NULL without it)."""
+    otherwise = args[-1] if len(args) % 2 else Value("NULL", dtype, code=NULL_CODE)
+    branches = [*zip(args[:-1:2], args[1::2], strict=True), (None, otherwise)]
+    forms = [value.integer() for _, value in branches if value.code is not NULL_CODE]
+    numbers = [form for form in forms if form is not None and form.range is not None]
+    if (
+        not numbers
+        or len(numbers) < len(forms)
+        or not _is_exact(dtype)
+        or not all(_is_exact(one.dtype) for one in numbers)
+    ):
+        return None
+    moved = _same_scale(numbers)
+    if moved is None or _scale(dtype) != max(number.scale for number in numbers):
+        return None
+    known = functools.reduce(ColumnRange.joined, (one.range for one in moved if one.range is not None))
+    if known.sql_type is None or not _fits(known, dtype):
+        return None
+    wide = _wider("INTEGER", known.sql_type, *(one.integer_type for one in moved))
+    left, sql = list(moved), f"CAST(NULL AS {wide})"
+    code: Code | None = NULL_CODE
+    for condition, value in reversed(branches):
+        one = Value(f"CAST(NULL AS {wide})", dtype, code=NULL_CODE) if value.code is NULL_CODE else left.pop()
+        text = f"CAST({one.sql} AS {wide})" if one.constant is not None else _as(one, wide)
+        if condition is None:
+            sql, code = text, one.code
+        else:
+            sql = f"CASE WHEN {condition.logical()} THEN {text} ELSE {sql} END"
+            code = code_of("choose", condition.code, one.code, code)
+    return Value(f"({sql})", dtype, known, wide, code=code)
+
+
 def integer_cast(value: Value, dtype: DataType) -> Value | None:
     """Return a lossless CAST between integers and decimals: the same digits in other units; None if there is none."""
     form = value.integer()
@@ -182,9 +253,7 @@ def integer_cast(value: Value, dtype: DataType) -> Value | None:
     moved = _rescaled(form, scale - form.scale)
     if moved is None or moved.range is None or not _fits(moved.range, dtype):
         return None
-    if moved.constant is not None:
-        return Value(moved.sql, dtype, moved.range, moved.integer_type, moved.constant)
-    return Value(moved.sql, dtype, moved.range, moved.integer_type)
+    return Value(moved.sql, dtype, moved.range, moved.integer_type, moved.constant, code=moved.code)
 
 
 def _is_exact(dtype: DataType) -> bool:
@@ -207,9 +276,10 @@ def _rescaled(value: Value, digits: int) -> Value | None:
         return None
     if value.constant is not None:
         number = value.constant * 10**digits
-        return Value(str(number), value.dtype, known, known.sql_type, number)
+        return Value(str(number), value.dtype, known, known.sql_type, number, code=_literal_code(number, number))
     wide = _wider("INTEGER", known.sql_type, value.integer_type)
-    return Value(f"({_as(value, wide)} * {10**digits})", value.dtype, known, wide)
+    code = _in_range(known, code_of("multiply", value.code, constant_code(10**digits)))
+    return Value(f"({_as(value, wide)} * {10**digits})", value.dtype, known, wide, code=code)
 
 
 def _wider(*types: str | None) -> str:
@@ -252,12 +322,21 @@ def _scale(dtype: DataType) -> int:
     return dtype.scale if isinstance(dtype, DecimalType) else 0
 
 
+def _in_range(known: ColumnRange, code: Code | None) -> Code | None:
+    """Return the code of a value within `known`, or None if the value may be equal to the number for NULL."""
+    return code if known.low > LOWEST else None
+
+
+_ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply"}
+
+
 def _binary(sign: str, args: list[Value], known: ColumnRange, dtype: DataType) -> Value | None:
     if known.sql_type is None or not _is_exact(dtype) or not _fits(known, dtype):
         return None
     wide = _wider("INTEGER", known.sql_type, *(arg.range.sql_type for arg in args if arg.range))
     left, right = (_as(arg, wide) for arg in args)
-    return Value(f"({left} {sign} {right})", dtype, known, wide)
+    code = _in_range(known, code_of(_ARITHMETIC[sign], args[0].code, args[1].code))
+    return Value(f"({left} {sign} {right})", dtype, known, wide, code=code)
 
 
 def _negated(_: str, args: list[Value], dtype: DataType) -> Value | None:
@@ -265,34 +344,46 @@ def _negated(_: str, args: list[Value], dtype: DataType) -> Value | None:
     if known is None or (-known).sql_type is None or not _is_exact(dtype) or not _fits(-known, dtype):
         return None
     wide = _wider("INTEGER", (-known).sql_type, known.sql_type)
-    return Value(f"(-{_as(args[0], wide)})", dtype, -known, wide)
+    code = _in_range(-known, code_of("subtract", constant_code(0), args[0].code))
+    return Value(f"(-{_as(args[0], wide)})", dtype, -known, wide, code=code)
 
 
 def _comparison(function: str, args: list[Value], _: DataType) -> Value | None:
     moved = _comparable(args)
     if moved is None:
         return None
-    return Value(f"({moved[0]} {_COMPARISONS[function]} {moved[1]})", BOOLEAN)
+    (left, one), (right, other) = moved
+    op, is_turned = _COMPARED[function]
+    code = code_of(op, other, one) if is_turned else code_of(op, one, other)
+    return Value(f"({left} {_COMPARISONS[function]} {right})", BOOLEAN, code=code)
 
 
 def _between(_: str, args: list[Value], __: DataType) -> Value | None:
     moved = _comparable(args)
-    return None if moved is None else Value(f"({moved[0]} BETWEEN {moved[1]} AND {moved[2]})", BOOLEAN)
+    if moved is None:
+        return None
+    (sql, value), (low, least), (high, most) = moved
+    code = code_of("and", code_of("less_equal", least, value), code_of("less_equal", value, most))
+    return Value(f"({sql} BETWEEN {low} AND {high})", BOOLEAN, code=code)
 
 
 def _in(_: str, args: list[Value], __: DataType) -> Value | None:
     moved = _comparable(args)
-    return None if moved is None else Value(f"({moved[0]} IN ({', '.join(moved[1:])}))", BOOLEAN)
+    if moved is None:
+        return None
+    (sql, value), *items = moved
+    code = _all("or", [code_of("equal", value, item) for _, item in items]) if len(items) <= _MOST_ITEMS else None
+    return Value(f"({sql} IN ({', '.join(item for item, _ in items)}))", BOOLEAN, code=code)
 
 
-def _comparable(args: list[Value]) -> list[str] | None:
-    """Return the arguments' SQL in one unit and integer type, so that no column is cast for a constant."""
+def _comparable(args: list[Value]) -> list[tuple[str, Code | None]] | None:
+    """Return the arguments' SQL and code in one unit and integer type, so that no column is cast for a constant."""
     kinds = {None if _is_exact(arg.dtype) else arg.dtype for arg in args}
     moved = _same_scale(args)
     if moved is None or len(kinds) != 1:
         return None
     wide = _wider(*(arg.integer_type for arg in moved))
-    return [f"CAST({arg.sql} AS {wide})" if arg.constant is not None else _as(arg, wide) for arg in moved]
+    return [(f"CAST({arg.sql} AS {wide})" if arg.constant is not None else _as(arg, wide), arg.code) for arg in moved]
 
 
 _CALLS: dict[str, Callable[[str, list[Value], DataType], Value | None]] = {

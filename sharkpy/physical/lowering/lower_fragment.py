@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import ResourceError, UnsupportedError
 from sharkpy.base.tree import TreeNode, field_names
+from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical import operators
 from sharkpy.physical.lowering.lower_aggregate import lower_aggregate, lower_window_operator
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
@@ -40,6 +41,8 @@ class LoweredFragment:
     inputs: tuple[StageInput, ...]
     leaves: tuple[tuple[str, PhysicalPlan], ...]
     functions: tuple[FunctionUse, ...] = ()
+    kernels: tuple[Decision, ...] = ()
+    """Decisions between kernels and DuckDB."""
 
 
 _PASSED_ON = (
@@ -58,7 +61,8 @@ def lower_fragment(fragment: PhysicalPlan, relations: Iterator[int] | None = Non
     passes = is_input and logical and bool(output) and not builder.queries
     sql = "" if passes else builder.finished(select, output)
     _check_size(fragment, sql)
-    return LoweredFragment(sql, tuple(builder.inputs), tuple(builder.leaves), functions_used(fragment) if sql else ())
+    functions = functions_used(fragment) if sql else ()
+    return LoweredFragment(sql, tuple(builder.inputs), tuple(builder.leaves), functions, tuple(builder.kernels))
 
 
 def _is_read_by_query(fragment: PhysicalPlan) -> bool:
@@ -113,7 +117,7 @@ def _filter(plan: operators.Filter, builder: Builder) -> Select:
     costly = any(not select.scope[column].is_simple for column in _uses((plan.predicate,)) if column in select.scope)
     if not select.is_open or costly:
         select = builder.wrapped(select)
-    return select.filtered(lower_logical(plan.predicate, select.scope))
+    return select.restricted(lower(plan.predicate, select.scope))
 
 
 def _aggregate(plan: operators.HashAggregate, builder: Builder) -> Select:
@@ -131,9 +135,10 @@ def _aggregate(plan: operators.HashAggregate, builder: Builder) -> Select:
 
 
 def _new_aggregate(plan: operators.HashAggregate, builder: Builder) -> Select:
+    num_queries = len(builder.queries)
     select = builder.opened(_lower(plan.child, builder))
     select = builder.single_use(select, _uses((*plan.groups, *plan.aggregates)))
-    return lower_aggregate(plan, select, builder)
+    return lower_aggregate(plan, select, builder, num_queries)
 
 
 def _join(plan: operators.HashJoin | operators.NestedLoopJoin, builder: Builder) -> Select:
@@ -219,6 +224,7 @@ def _step(plan: operators.StepOperator, builder: Builder) -> Select:
     below = lower_fragment(plan.child, builder.relations)
     program = StageProgram(below.sql, below.inputs, plan.child.schema, ResultSink(), below.functions)
     builder.leaves += below.leaves
+    builder.kernels += below.kernels
     relation = builder.relation()
     builder.add_input(StepColumns(relation, plan.step, program, len(plan.passed), plan.schema), plan)
     return Select(relation, {column.column_id: Value(_quoted(column), column.dtype) for column in plan.output})

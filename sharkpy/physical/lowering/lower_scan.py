@@ -9,8 +9,9 @@ from collections.abc import Iterable
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.physical.column_bounds import ColumnRange
-from sharkpy.physical.lowering.lower_expr import lower_logical
-from sharkpy.physical.lowering.select import Builder, Select
+from sharkpy.physical.kernel_code import LOWEST, column_code
+from sharkpy.physical.lowering.lower_expr import lower, lower_logical
+from sharkpy.physical.lowering.select import Builder, KernelRows, Select
 from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.operators import (
     AggregateMode,
@@ -37,7 +38,7 @@ from sharkpy.physical.stage_program import (
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import JoinKind
 from sharkpy.udf.duckdb_sql import duckdb_type
-from sharkpy.values.types import DATE, INTEGER_TYPES, DataType, DecimalType
+from sharkpy.values.types import BOOLEAN, DATE, INTEGER_TYPES, DataType, DecimalType
 
 _MAX_SCALE = 18
 
@@ -64,9 +65,9 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
     ranges = dict(plan.bounds.ranges)
     strings = {name: (*values, None) for name, values in plan.bounds.distinct}
     scope = {
-        column.column_id: _coded(f'"{alias}"', column.dtype, strings[name])
+        column.column_id: _coded(alias, column.dtype, strings[name])
         if column.column_id in builder.coded
-        else _stored(f'"{alias}"', column.dtype, ranges.get(name))
+        else _stored(alias, column.dtype, ranges.get(name))
         for column, alias, name in zip(plan.columns, aliases, plan.names, strict=True)
     }
     forms = tuple(scope[column.column_id].integer_type or "" for column in plan.columns)
@@ -82,23 +83,28 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
         plan.sample,
     )
     builder.add_input(stage_input, plan)
-    select = Select(relation, scope)
-    return select if plan.predicate is None else select.filtered(lower_logical(plan.predicate, scope))
+    is_kernel = plan.kernels == "always" or (plan.kernels == "driver" and plan.is_single)
+    rows = KernelRows(stage_input) if is_kernel and plan.sample is None else None
+    select = Select(relation, scope, rows=rows)
+    return select if plan.predicate is None else select.restricted(lower(plan.predicate, scope))
 
 
-def _coded(sql: str, dtype: DataType, values: tuple[str | None, ...]) -> Value:
+def _coded(alias: str, dtype: DataType, values: tuple[str | None, ...]) -> Value:
     known = ColumnRange(0, len(values) - 1)
-    return Value(sql, dtype, known, known.sql_type, values=values)
+    return Value(f'"{alias}"', dtype, known, known.sql_type, values=values, code=column_code(alias))
 
 
-def _stored(sql: str, dtype: DataType, known: ColumnRange | None) -> Value:
+def _stored(alias: str, dtype: DataType, known: ColumnRange | None) -> Value:
     """Return a stored column: DECIMAL, DATE and integers in the narrowest integer type for the scan's bounds."""
+    sql, code = f'"{alias}"', column_code(alias)
+    if dtype == BOOLEAN:
+        return Value(sql, dtype, code=code)
     if known is None or known.sql_type is None:
         return Value(sql, dtype)
-    if isinstance(dtype, DecimalType) and dtype.scale <= _MAX_SCALE:
-        return Value(sql, dtype, known, known.sql_type)
-    if dtype == DATE or dtype in INTEGER_TYPES:
-        return Value(sql, dtype, known, known.sql_type)
+    has_form = isinstance(dtype, DecimalType) and dtype.scale <= _MAX_SCALE
+    if has_form or dtype == DATE or dtype in INTEGER_TYPES:
+        # The lowest BIGINT stands for NULL in kernels.
+        return Value(sql, dtype, known, known.sql_type, code=code if known.low > LOWEST else None)
     return Value(sql, dtype)
 
 

@@ -54,7 +54,9 @@ def lower_stage(
     reads = [node for node in fragment.walk() if isinstance(node, ExchangeRead)]
     singles = frozenset(read.exchange_id for read in reads if isinstance(read.partitioning, SinglePartitioning))
     dealt = tuple((read.exchange_id, read.dealt) for read in reads if read.dealt)
-    return Stage(program, tasks, fragment.label, singles, dealt, placement, fragment, lowered.leaves)
+    return Stage(
+        program, tasks, fragment.label, singles, dealt, placement, fragment, lowered.leaves, kernels=lowered.kernels
+    )
 
 
 def only_stage(plan: PlacedPlan, parallelism: int) -> Stage | None:

@@ -10,9 +10,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from sharkpy.optimizer.decisions import Decision
+from sharkpy.physical.kernel_code import Code
 from sharkpy.physical.lowering.value import Scope, Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
-from sharkpy.physical.stage_program import StageInput
+from sharkpy.physical.stage_program import BlockColumns, StageInput
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.udf.checked_call import with_size_check
 from sharkpy.udf.value_size import Extent, total
@@ -21,10 +23,22 @@ _NO_SHAPES: Mapping[int, Hashable] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
+class KernelRows:
+    """Rows of one scan, of which those count for which all `conditions` are true."""
+
+    blocks: BlockColumns
+    conditions: tuple[Code, ...] = ()
+
+    def filtered(self, condition: Code) -> KernelRows:
+        return replace(self, conditions=(*self.conditions, condition))
+
+
+@dataclass(frozen=True, slots=True)
 class Select:
     """Clauses so far; `scope` has the values that a select list may use.
 
-    If `is_join`, `source` needs parentheses as the right side of a join.
+    If `is_join`, `source` needs parentheses as the right side of a join. `rows` are the rows of the FROM and WHERE
+    clauses for a kernel; None if a kernel cannot read them.
     """
 
     source: str
@@ -35,6 +49,7 @@ class Select:
     limit: str = ""
     is_windowed: bool = False
     is_join: bool = False
+    rows: KernelRows | None = None
 
     @property
     def is_open(self) -> bool:
@@ -50,8 +65,12 @@ class Select:
     def is_simple(self) -> bool:
         return all(value.sql == f'"{column_name(column_id)}"' for column_id, value in self.scope.items())
 
-    def filtered(self, predicate: str) -> Select:
-        return replace(self, where=(*self.where, predicate))
+    def filtered(self, predicate: str, code: Code | None = None) -> Select:
+        rows = None if self.rows is None or code is None else self.rows.filtered(code)
+        return replace(self, where=(*self.where, predicate), rows=rows)
+
+    def restricted(self, predicate: Value) -> Select:
+        return self.filtered(predicate.logical(), predicate.code)
 
     def with_scope(self, scope: Scope) -> Select:
         return replace(self, scope=scope)
@@ -91,6 +110,8 @@ class Builder:
         self.queries: list[tuple[str, str]] = []
         self.shared: dict[Hashable, tuple[Select, tuple[ColumnRef, ...]]] = {}
         """Queries that are read more than once, by shape; their rows are materialized."""
+        self.kernels: list[Decision] = []
+        """Decisions between kernels and DuckDB."""
         self._names = 0
 
     def relation(self) -> str:
@@ -115,7 +136,8 @@ class Builder:
         """Make `select` an inner query, whose values are then columns. `extra` select items are added."""
         items = [select_item(column_id, value) for column_id, value in select.scope.items()]
         scope = {column_id: value.renamed(column_name(column_id)) for column_id, value in select.scope.items()}
-        return Select(self.query(select.text([*items, *extra])), scope)
+        rows = select.rows if select.is_open else None
+        return Select(self.query(select.text([*items, *extra])), scope, rows=rows)
 
     def opened(self, select: Select) -> Select:
         return select if select.is_open else self.wrapped(select)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 
 from sharkpy.base.errors import InternalError
 from sharkpy.physical.column_bounds import ColumnRange
+from sharkpy.physical.kernel_code import Code
 from sharkpy.udf.duckdb_sql import duckdb_type, lower_literal
 from sharkpy.udf.value_size import Extent, Size, Sized, has_extent, leaf_extent
-from sharkpy.values.types import DATE, INTEGER_TYPES, STRING, TIMESTAMP, DataType, DecimalType
+from sharkpy.values.types import DATE, DOUBLE, INTEGER_TYPES, STRING, TIMESTAMP, DataType, DecimalType
 
 HUGE = "HUGEINT"
 """Type of sums: an integer form that is converted to the logical type, but not used in calculations."""
@@ -31,6 +32,7 @@ class Value:
     5. With `values`, `sql` is instead an index into them, never NULL.
     6. `extent` bounds the bytes of a text or collection if they are known before it is computed; `unchecked` is its SQL
        without its own size check.
+    7. `code` calculates the same integer or truth value, or aggregate, from the rows of one scan; None: no code does.
     """
 
     sql: str
@@ -41,6 +43,7 @@ class Value:
     values: tuple[str | None, ...] = ()
     extent: Extent | None = None
     unchecked: str = ""
+    code: Code | None = field(default=None, compare=False)
 
     @property
     def is_simple(self) -> bool:
@@ -72,6 +75,8 @@ class Value:
         target = duckdb_type(self.dtype)
         if self.dtype in INTEGER_TYPES:
             return self.sql if target == self.integer_type else f"CAST({self.sql} AS {target})"
+        if self.dtype == DOUBLE:
+            return f"CAST({self.sql} AS DOUBLE)"
         if self.dtype == DATE:
             return f"(DATE '1970-01-01' + CAST({self.sql} AS INTEGER))"
         if self.dtype == TIMESTAMP:
@@ -85,14 +90,15 @@ class Value:
         if self.integer_type is not None:
             return None if self.integer_type == HUGE or self.values else self
         if self.constant is not None and self.range is not None and self.range.sql_type is not None:
-            return Value(str(self.constant), self.dtype, self.range, self.range.sql_type, self.constant)
+            known = Value(str(self.constant), self.dtype, self.range, self.range.sql_type, self.constant)
+            return replace(known, code=self.code)
         if self.dtype in INTEGER_TYPES and self.range is not None:
-            return Value(self.sql, self.dtype, self.range, duckdb_type(self.dtype))
+            return Value(self.sql, self.dtype, self.range, duckdb_type(self.dtype), code=self.code)
         return None
 
     def renamed(self, name: str) -> Value:
         """Return the value as a column of an inner query."""
-        return Value(f'"{name}"', self.dtype, self.range, self.integer_type, values=self.values)
+        return Value(f'"{name}"', self.dtype, self.range, self.integer_type, values=self.values, code=self.code)
 
 
 Scope = Mapping[int, Value]

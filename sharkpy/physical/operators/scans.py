@@ -82,6 +82,8 @@ class BlockScan(PhysicalPlan):
     keys: tuple[tuple[str, KeyBits], ...] = ()
     """Keys that a join above has, by stored column. Rows with other keys may be removed."""
     sample: RowSample | None = None
+    kernels: str = field(compare=False, repr=False, default="never")
+    """Where kernels may aggregate the rows: "always", "driver" or "never"."""
 
     def with_blocks(self, blocks: BlockSet) -> BlockScan:
         """Return the scan of some of its blocks."""

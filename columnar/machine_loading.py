@@ -1,0 +1,63 @@
+"""Loading of the vector machine in the background, so that no query waits for its compilation."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import subprocess
+import sys
+import threading
+
+_MODULE = "sharkpy.columnar.vector_machine"
+_COMPILE = f"import os; os.nice(10); from {_MODULE} import prepare; prepare()"
+_COMPILE_SECONDS = 300
+_log = logging.getLogger(__name__)
+
+
+class _Loading:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self.is_done = False
+
+    def begin(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._load, name="sharkpy-kernels", daemon=True)
+                self._thread.start()
+
+    def load(self) -> None:
+        """Load the machine in this thread, and compile it before if it is not."""
+        importlib.import_module(_MODULE).prepare()
+        self.is_done = True
+
+    def _load(self) -> None:
+        try:
+            # The compiler would hold the interpreter's lock for seconds: another process fills its cache on disk.
+            subprocess.run(
+                [sys.executable, "-c", _COMPILE],
+                check=True,
+                timeout=_COMPILE_SECONDS,
+                capture_output=True,
+                env=os.environ,
+            )
+            self.load()
+        except Exception:  # noqa: BLE001 - queries go on without it
+            _log.warning("the vector machine cannot be compiled: DuckDB runs all queries", exc_info=True)
+
+
+_loading = _Loading()
+
+
+def is_loaded() -> bool:
+    """Return whether the machine can run at once. The first call begins to load it."""
+    if not _loading.is_done:
+        _loading.begin()
+    return _loading.is_done
+
+
+def load() -> None:
+    """Load the machine now, and compile it before if it is not; this may take seconds."""
+    if not _loading.is_done:
+        _loading.load()

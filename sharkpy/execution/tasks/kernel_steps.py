@@ -1,0 +1,231 @@
+"""Program of the vector machine for a kernel: steps, in the order in which they leave rows, and what its totals are."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sharkpy.columnar.machine_steps import NULL, WIDTH, Step
+from sharkpy.physical.kernel_code import Code
+from sharkpy.physical.stage_program import GroupKey, KernelColumns
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+MOST_DIRECT = 1 << 16
+"""Number of possible keys up to which each has its place. Others are in a table of keys."""
+_LANES, _FEW_GROUPS = 4, 64
+"""Few groups have several places each, so that rows of one group one after the other do not wait for each other."""
+_BINARY = {
+    "add": Step.ADD,
+    "subtract": Step.SUBTRACT,
+    "multiply": Step.MULTIPLY,
+    "equal": Step.EQUAL,
+    "not_equal": Step.NOT_EQUAL,
+    "less": Step.LESS,
+    "less_equal": Step.LESS_EQUAL,
+    "and": Step.AND,
+    "or": Step.OR,
+}
+_TOTALS = {"sum": Step.SUM, "count": Step.COUNT_VALID, "min": Step.MIN, "max": Step.MAX}
+_LOWEST, _HIGHEST = NULL + 1, (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PackedKey:
+    """Key as a part of the packed key: (packed // stride) % size + low. `null` stands for NULL, if that may be."""
+
+    key: GroupKey
+    stride: int
+    size: int
+    null: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Aggregate: the place of its total, and of the number of values in it if that may be zero."""
+
+    alias: str
+    place: int
+    num_values: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MachineProgram:
+    """Steps over columns, by place.
+
+    `constants` are registers with one value, `num_registers` all. Group g of `num_groups` is in the rows from
+    g * `lanes` on of the totals. Without `num_groups`, keys are found in a table. `totals` are the steps that make the
+    columns of the totals; the first counts rows.
+    """
+
+    steps: Numbers
+    columns: tuple[str, ...]
+    constants: tuple[tuple[int, int], ...]
+    num_registers: int
+    keys: tuple[PackedKey, ...]
+    num_groups: int | None
+    lanes: int
+    totals: tuple[Step, ...]
+    results: tuple[Total, ...]
+
+
+@functools.lru_cache(maxsize=256)
+def machine_program(kernel: KernelColumns, nullable: frozenset[str]) -> MachineProgram:
+    """Return the program, for rows whose columns other than the `nullable` ones have no NULLs."""
+    return _Assembler(nullable).program(kernel)
+
+
+class _Assembler:
+    def __init__(self, nullable: frozenset[str]) -> None:
+        self._nullable = nullable
+        self._steps: list[tuple[int, ...]] = []
+        self._columns: dict[str, int] = {}
+        self._constants: dict[int, int] = {}
+        self._values: dict[Code, int] = {}
+        """Registers that have a value, until the next filter."""
+        self._num_registers = 0
+        self._totals: dict[tuple[Step, Code | None], int] = {}
+
+    def program(self, kernel: KernelColumns) -> MachineProgram:
+        for code, low, high in _ranges(kernel.conditions):
+            self._emit(Step.FILTER, self._value(code), low, high)
+            self._values.clear()
+        keys, num_groups, lanes = self._grouped(kernel.keys)
+        self._total(Step.COUNT, None)
+        results = tuple(self._result(alias, code) for alias, code in kernel.aggregates)
+        steps = np.zeros((len(self._steps), WIDTH), np.int64)
+        for place, step in enumerate(self._steps):
+            steps[place, : len(step)] = step
+        constants = tuple((register, number) for number, register in self._constants.items())
+        totals = tuple(step for step, _ in self._totals)
+        registers = constants, self._num_registers
+        return MachineProgram(steps, tuple(self._columns), *registers, keys, num_groups, lanes, totals, results)
+
+    def _emit(self, step: Step, *operands: int) -> None:
+        self._steps.append((step, *operands))
+
+    def _register(self) -> int:
+        self._num_registers += 1
+        return self._num_registers - 1
+
+    def _value(self, code: Code) -> int:
+        """Return the register with a value, computed now if it is in none."""
+        known = self._values.get(code)
+        if known is None:
+            known = self._values[code] = self._computed(code)
+        return known
+
+    def _computed(self, code: Code) -> int:
+        if code.op in ("constant", "null"):
+            number = NULL if code.op == "null" else code.number
+            if number not in self._constants:
+                self._constants[number] = self._register()
+            return self._constants[number]
+        args = [self._value(arg) for arg in code.args]
+        register = self._register()
+        match code.op:
+            case "column":
+                self._emit(Step.LOAD, register, self._columns.setdefault(code.name, len(self._columns)))
+            case "not":
+                self._emit(Step.NOT, register, *args)
+            case "is_null":
+                self._emit(Step.IS_NULL, register, *args)
+            case "choose":
+                self._emit(Step.CHOOSE, register, *args)
+            case op:
+                self._emit(_BINARY[op], register, *args)
+        return register
+
+    def _grouped(self, keys: tuple[GroupKey, ...]) -> tuple[tuple[PackedKey, ...], int | None, int]:
+        """Emit the number of each row's group. Return the packed keys, the number of groups, and their lanes."""
+        if not keys:
+            return (), 1, 1
+        packed, stride, register = list[PackedKey](), 1, self._register()
+        self._emit(Step.START, register)
+        for key in keys:
+            null = key.high + 1 if self._may_be_null(key.code) else None
+            size = key.high - key.low + 1 + (null is not None)
+            value = self._value(key.code)
+            if null is not None:
+                known, value = value, self._register()
+                self._emit(Step.NULLS, value, known, null)
+            self._emit(Step.PACK, register, value, key.low, stride)
+            packed.append(PackedKey(key, stride, size, null))
+            stride *= size
+        if stride > MOST_DIRECT:
+            self._emit(Step.FIND, register)
+            return tuple(packed), None, 1
+        lanes = _LANES if stride <= _FEW_GROUPS else 1
+        self._emit(Step.GROUP, register, lanes)
+        return tuple(packed), stride, lanes
+
+    def _result(self, alias: str, code: Code) -> Total:
+        if code.op == "count" and (not code.args or not self._may_be_null(code.args[0])):
+            return Total(alias, self._total(Step.COUNT, None), None)
+        (arg,) = code.args
+        place = self._total(_TOTALS[code.op], arg)
+        if code.op == "count":
+            return Total(alias, place, None)
+        is_counted = self._may_be_null(arg)
+        return Total(alias, place, self._total(Step.COUNT_VALID, arg) if is_counted else self._total(Step.COUNT, None))
+
+    def _total(self, step: Step, arg: Code | None) -> int:
+        place = self._totals.get((step, arg))
+        if place is None:
+            place = self._totals[step, arg] = len(self._totals)
+            self._emit(step, place, *(() if arg is None else (self._value(arg),)))
+        return place
+
+    def _may_be_null(self, code: Code) -> bool:
+        match code.op:
+            case "null":
+                return True
+            case "is_null" | "constant":
+                return False
+            case "column":
+                return code.name in self._nullable
+            case "choose":
+                return any(map(self._may_be_null, code.args[1:]))
+        return any(map(self._may_be_null, code.args))
+
+
+def num_keys(keys: Iterable[GroupKey]) -> int:
+    """Return the number of possible packed keys. They have to fit 63 bits."""
+    return math.prod(key.high - key.low + 2 for key in keys)
+
+
+def _ranges(conditions: Iterable[Code]) -> Iterator[tuple[Code, int, int]]:
+    """Yield values with the ranges in which they have to be. Ranges of one value are joined."""
+    found: dict[Code, tuple[int, int]] = {}
+    for term in _terms(conditions):
+        code, low, high = _range(term)
+        known = found.get(code, (_LOWEST, _HIGHEST))
+        found[code] = max(known[0], low), min(known[1], high)
+    for code, (low, high) in found.items():
+        yield code, low, high
+
+
+def _terms(conditions: Iterable[Code]) -> Iterator[Code]:
+    for condition in conditions:
+        if condition.op == "and":
+            yield from _terms(condition.args)
+        else:
+            yield condition
+
+
+def _range(term: Code) -> tuple[Code, int, int]:
+    """Return a condition as a value and its range."""
+    if term.op in ("equal", "less", "less_equal"):
+        left, right = term.args
+        strictly = int(term.op == "less")
+        if right.op == "constant":
+            low = right.number if term.op == "equal" else _LOWEST
+            return left, low, right.number - strictly
+        if left.op == "constant":
+            high = left.number if term.op == "equal" else _HIGHEST
+            return right, left.number + strictly, high
+    return term, 1, 1

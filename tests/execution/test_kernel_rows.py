@@ -1,0 +1,213 @@
+"""Kernels: the vector machine over blocks gives what row-by-row evaluation gives."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sharkpy.columnar.block import Block, encode_block
+from sharkpy.execution.tasks import kernel_rows as kernel_rows_module
+from sharkpy.execution.tasks.kernel_rows import kernel_rows
+from sharkpy.physical.kernel_code import NULL_CODE, Code, column_code, constant_code
+from sharkpy.physical.stage_program import BlockColumns, GroupKey, KernelColumns
+from sharkpy.values import types as t
+from tests.examples import examples
+
+Row = dict[str, int | None]
+_SCHEMA = t.Schema(
+    (
+        t.Field("a", t.INT),
+        t.Field("b", t.BIGINT),
+        t.Field("c", t.SMALLINT),
+        t.Field("d", t.DATE),
+        t.Field("e", t.BOOLEAN),
+    )
+)
+_FORMS = ("INTEGER", "BIGINT", "SMALLINT", "INTEGER", "")
+BLOCKS = BlockColumns("in0", _SCHEMA.names, _SCHEMA.names, _SCHEMA, _FORMS)
+_BINARY: dict[str, Callable[[int, int], int]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "equal": lambda x, y: x == y,
+    "not_equal": lambda x, y: x != y,
+    "less": lambda x, y: x < y,
+    "less_equal": lambda x, y: x <= y,
+}
+
+
+def value(code: Code, row: Row) -> int | None:
+    """Evaluate a calculation for one row."""
+    if code.op == "column":
+        return row[code.name]
+    if code.op == "constant":
+        return code.number
+    if code.op == "null":
+        return None
+    args = [value(arg, row) for arg in code.args]
+    match code.op:
+        case "and":
+            return 0 if 0 in args else None if None in args else 1
+        case "or":
+            return 1 if 1 in args else None if None in args else 0
+        case "not":
+            return None if args[0] is None else 1 - args[0]
+        case "is_null":
+            return int(args[0] is None)
+        case "choose":
+            return args[1] if args[0] == 1 else args[2]
+    left, right = args
+    return None if left is None or right is None else int(_BINARY[code.op](left, right))
+
+
+def expected(kernel: KernelColumns, rows: Sequence[Row]) -> list[tuple[int | None, ...]]:
+    groups = defaultdict[tuple[int | None, ...], list[Row]](list)
+    if not kernel.keys:
+        groups[()] = []
+    for row in rows:
+        if all(value(one, row) == 1 for one in kernel.conditions):
+            groups[tuple(value(key.code, row) for key in kernel.keys)].append(row)
+    return sorted(
+        ((*key, *(aggregate(code, found) for _, code in kernel.aggregates)) for key, found in groups.items()), key=repr
+    )
+
+
+def aggregate(code: Code, rows: Sequence[Row]) -> int | None:
+    values = [one for one in (value(code.args[0], row) for row in rows) if one is not None]
+    match code.op:
+        case "count":
+            return len(values)
+        case "sum":
+            return sum(values) if values else None
+        case "min":
+            return min(values, default=None)
+    return max(values, default=None)
+
+
+def blocks_of(rows: Sequence[Row], sizes: Sequence[int], encoding: str = "") -> list[Block]:
+    found, start = list[Block](), 0
+    while start < len(rows):
+        part = rows[start : start + sizes[len(found) % len(sizes)]]
+        start += len(part)
+        arrays = {
+            "a": pa.array([row["a"] for row in part], pa.int32()),
+            "b": pa.array([row["b"] for row in part], pa.int64()),
+            "c": pa.array([row["c"] for row in part], pa.int16()),
+            "d": pa.array([row["d"] for row in part], pa.int32()).cast(pa.date32()),
+            "e": pa.array([None if row["e"] is None else bool(row["e"]) for row in part], pa.bool_()),
+        }
+        found.append(Block.from_buffer(encode_block(pa.table(arrays), _SCHEMA, force_encoding=encoding).content))
+    return found
+
+
+def made(kernel: KernelColumns, blocks: Sequence[Block], threads: int = 1) -> list[tuple[int | None, ...]]:
+    table = kernel_rows(kernel, blocks, threads)
+    assert tuple(table.column_names) == kernel.aliases
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
+
+
+def kernel(
+    keys: Sequence[Code] = (), aggregates: Sequence[Code] = (), conditions: Sequence[Code] = (), wide: int = 10**6
+) -> KernelColumns:
+    groups = tuple(GroupKey(f"k{place}", code, -wide, wide, "BIGINT") for place, code in enumerate(keys))
+    totals = tuple((f"t{place}", code) for place, code in enumerate(aggregates))
+    return KernelColumns("in0", BLOCKS, tuple(conditions), groups, totals)
+
+
+A, B, C, D, E = map(column_code, "abcde")
+COUNT = Code("count", (constant_code(1),))
+_numbers = st.sampled_from([A, B, C, D, constant_code(3), constant_code(-1), NULL_CODE])
+_arithmetic = st.builds(
+    lambda op, x, y: Code(op, (x, y)), st.sampled_from(["add", "subtract", "multiply"]), _numbers, _numbers
+)
+_compared = st.builds(
+    lambda op, x, y: Code(op, (x, y)),
+    st.sampled_from(["equal", "not_equal", "less", "less_equal"]),
+    _arithmetic | _numbers,
+    _arithmetic | _numbers,
+)
+_truths = st.recursive(
+    _compared | st.just(E) | st.builds(lambda x: Code("is_null", (x,)), _numbers),
+    lambda below: (
+        st.builds(lambda op, x, y: Code(op, (x, y)), st.sampled_from(["and", "or"]), below, below)
+        | st.builds(lambda x: Code("not", (x,)), below)
+    ),
+    max_leaves=4,
+)
+_values = _arithmetic | _numbers | st.builds(lambda c, x, y: Code("choose", (c, x, y)), _truths, _arithmetic, _numbers)
+_aggregates = st.builds(lambda op, x: Code(op, (x,)), st.sampled_from(["sum", "count", "min", "max"]), _values)
+
+
+def rows_of(seed: int, count: int, nulls: float = 0.2) -> list[Row]:
+    chosen = random.Random(seed)
+
+    def number(low: int, high: int) -> int | None:
+        return None if chosen.random() < nulls else chosen.randint(low, high)
+
+    return [
+        {"a": number(-5, 5), "b": number(-9999, 9999), "c": number(0, 3), "d": number(100, 120), "e": number(0, 1)}
+        for _ in range(count)
+    ]
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    st.integers(0, 5),
+    st.lists(_values, max_size=2),
+    st.lists(_aggregates, min_size=1, max_size=4),
+    st.lists(_truths, max_size=3),
+    st.sampled_from([0.0, 0.2, 1.0]),
+)
+def test_any_kernel(seed: int, keys: list[Code], aggregates: list[Code], conditions: list[Code], nulls: float) -> None:
+    rows = rows_of(seed, 150, nulls)
+    one = kernel(keys, aggregates, conditions, wide=10**8 + 10**5)
+    assert made(one, blocks_of(rows, (70, 1, 50))) == expected(one, rows)
+
+
+@pytest.mark.parametrize("encoding", ["plain", "narrow", "bit_packed", "delta", "dictionary", "run_length", "constant"])
+def test_encodings(encoding: str) -> None:
+    rows = [{"a": 3, "b": 10 + number // 4, "c": 1, "d": number, "e": number % 2} for number in range(3000)]
+    one = kernel(
+        [C], [COUNT, Code("sum", (A,)), Code("sum", (B,)), Code("max", (D,))], [Code("less", (D, constant_code(2900)))]
+    )
+    assert made(one, blocks_of(rows, (2000,), encoding)) == expected(one, rows)
+
+
+def test_no_rows_and_no_blocks() -> None:
+    one, grouped = kernel((), [COUNT, Code("sum", (A,)), Code("min", (B,))]), kernel([A], [COUNT])
+    assert made(one, []) == [(0, None, None)]
+    assert made(grouped, []) == []
+    nothing = [Code("less", (A, constant_code(-100)))]
+    assert made(kernel((), [COUNT], nothing), blocks_of(rows_of(1, 50), (50,))) == [(0,)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_many_groups_in_several_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_rows_module, "_FEW_ROWS", 100)
+    monkeypatch.setattr(kernel_rows_module, "_FIRST_KEYS", 1 << 11)
+    rows = rows_of(7, 20_000, 0.01)
+    aggregates = [COUNT, Code("sum", (A,)), Code("min", (D,)), Code("max", (D,))]
+    for keys in ([B], [A], [A, C], []):
+        one = kernel(keys, aggregates)
+        assert made(one, blocks_of(rows, (3000,)), threads) == expected(one, rows)
+
+
+def test_a_filter_that_leaves_few_rows() -> None:
+    rows = rows_of(3, 5000, 0.1)
+    few = functools.partial(Code, "equal")
+    one = kernel([C], [COUNT, Code("sum", (B,))], [few((A, constant_code(2))), few((E, constant_code(1)))])
+    assert made(one, blocks_of(rows, (5000,))) == expected(one, rows)
+
+
+def test_keys_have_their_types() -> None:
+    blocks: Any = blocks_of(rows_of(1, 10), (10,))
+    table = kernel_rows(kernel([C]), blocks, 1)
+    assert table.schema.field("k0").type == pa.int64()

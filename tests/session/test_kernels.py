@@ -1,0 +1,87 @@
+"""Kernels: which aggregations they compute, with the same rows as DuckDB, and when the machine is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.columnar import machine_loading
+from tests.rows import rows
+from tests.waiting import until
+
+ROWS = 70_000
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("kernels") / "w") as made:
+        made.sql(
+            f"""CREATE TABLE facts TBLPROPERTIES ('shark.cache' = 'MEMORY') AS
+            SELECT n, CAST(n % 5 AS INT) AS k, IF(n % 7 = 0, NULL, n * 3) AS gaps, CAST(n AS DECIMAL(12,2)) AS price,
+                   date_add('2020-01-01', CAST(n % 900 AS INT)) AS day, CAST(n AS DOUBLE) AS real, n % 2 = 0 AS even,
+                   concat('c', n % 3) AS colour, concat('t', n) AS text
+            FROM (SELECT posexplode(split(space({ROWS - 1}), ' ')) AS (n, x)) t"""
+        ).fetchall()
+        yield made
+
+
+def planned(session: sharkpy.SharkContext, query: str, kernels: str) -> list[str]:
+    """Return the decisions about kernels."""
+    session.sql(f"SET shark.kernels={kernels}")
+    return [line for (line,) in rows(session, f"EXPLAIN {query}") if line.startswith("decided when planning: HashAgg")]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT colour, k, count(*), sum(gaps), avg(price) FROM facts WHERE day >= '2020-06-01' GROUP BY colour, k",
+        "SELECT sum(price * (1 + k)), min(day), max(n) FROM facts WHERE k IN (1, 3) AND NOT (gaps BETWEEN 7 AND 900)",
+        "SELECT n, count(gaps) FROM facts WHERE n > 1000 GROUP BY n",
+        "SELECT day, k, sum(CASE WHEN even THEN n ELSE -1 END) FROM facts GROUP BY day, k",
+        "SELECT gaps, sum(n) FROM facts WHERE gaps IS NULL OR gaps < 5000 GROUP BY gaps",
+    ],
+)
+def test_the_same_rows_by_kernels_and_by_duckdb(session: sharkpy.SharkContext, query: str) -> None:
+    (decided,) = planned(session, query, "always")
+    assert decided.endswith(": by a kernel")
+    made = sorted(rows(session, query), key=repr)
+    assert not planned(session, query, "never")
+    assert made == sorted(rows(session, query), key=repr)
+    assert made
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT sum(real) FROM facts", "no kernel computes sum("),
+        ("SELECT count(DISTINCT k) FROM facts", "no kernel computes count(DISTINCT"),
+        ("SELECT text, count(*) FROM facts GROUP BY text", "no kernel computes"),
+        ("SELECT day, n, n + 1, gaps, gaps + 1, count(*) FROM facts GROUP BY 1, 2, 3, 4, 5", "do not fit 64 bits"),
+    ],
+)
+def test_the_reason_for_duckdb(session: sharkpy.SharkContext, query: str, reason: str) -> None:
+    (decided,) = planned(session, query, "always")
+    assert "by DuckDB, since" in decided
+    assert reason in decided
+
+
+def test_kernels_are_used_once_they_are_loaded(session: sharkpy.SharkContext) -> None:
+    query = "SELECT k, sum(n) FROM facts GROUP BY k"
+    planned(session, query, "auto")
+    until(machine_loading.is_loaded)
+    (decided,) = planned(session, query, "auto")
+    assert decided.endswith("by a kernel")
+    assert not planned(session, "SELECT k, sum(n) FROM facts WHERE n < 0 GROUP BY k", "auto")
+
+
+def test_figures_of_a_kernel(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    session.sql("SET shark.kernels=always")
+    lines = [line for (line,) in rows(session, "EXPLAIN ANALYZE SELECT k, sum(n) FROM facts GROUP BY k")]
+    (scan,) = [line.split() for line in lines if " BlockScan " in line]
+    (groups,) = [line.split() for line in lines if " HashAggregate " in line and "decided" not in line]
+    assert scan[0] == f"{ROWS:,}"
+    assert groups[0] == "5"
+    assert sum("by a kernel" in line for line in lines) == 1

@@ -1,6 +1,6 @@
 """Code: calculations on the integer forms of columns, which the vector machine carries out instead of DuckDB.
 
-Lowering makes it beside the SQL of the same value, by the same rules. Every result fits 64 bits.
+Lowering makes it together with the SQL of the same value, by the same rules. Every result fits 64 bits.
 """
 
 from __future__ import annotations

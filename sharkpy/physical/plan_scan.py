@@ -96,7 +96,7 @@ _LEAST_KERNEL_ROWS = 1 << 16
 
 
 def _kernels(blocks: BlockSet, context: PlanContext) -> str:
-    """Return where kernels may aggregate the rows of blocks."""
+    """Return the stages in which kernels may aggregate the rows of blocks."""
     wanted = context.conf.value(settings.KERNELS)
     if wanted != "auto":
         return wanted

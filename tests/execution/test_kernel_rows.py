@@ -1,4 +1,4 @@
-"""Kernels: the vector machine over blocks gives what row-by-row evaluation gives."""
+"""Kernels: the vector machine over blocks makes the same groups as an evaluation row by row."""
 
 from __future__ import annotations
 

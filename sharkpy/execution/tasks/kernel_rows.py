@@ -159,20 +159,34 @@ class _Work:
         self._places = [places[alias] for alias in program.columns]
         self._spec = spec
         self._blocks = blocks
+        self._columns: dict[int, tuple[Numbers, list[Any]]] = {}
+        """Columns of the blocks that are being read, by place."""
         self._free: list[_State] = []
         self._states: list[_State] = []
 
     def run(self, place: int, start: int) -> None:
         block = self._blocks[place]
-        arrays = [_stored(block, self._spec, one) for one in self._places]
-        columns = np.array([_column(*one) for one in arrays], np.int64).reshape(len(arrays), 6)
+        # The arrays live as long as the machine reads them.
+        columns, arrays = self._columns_of(place)
         try:
             state = self._free.pop()
         except IndexError:
             state = _State.of(self._program)
             self._states.append(state)
         state.run(self._program, columns, start, min(start + _MORSEL, block.num_rows))
+        del arrays
         self._free.append(state)
+        if start + _MORSEL >= block.num_rows:
+            self._columns.pop(place, None)
+
+    def _columns_of(self, place: int) -> tuple[Numbers, list[Any]]:
+        """Return the machine's rows for the columns of a block, and the arrays to which they refer."""
+        known = self._columns.get(place)
+        if known is None:
+            arrays = [_stored(self._blocks[place], self._spec, one) for one in self._places]
+            columns = np.array([_column(*one) for one in arrays], np.int64).reshape(len(arrays), 6)
+            known = self._columns[place] = columns, arrays
+        return known
 
     def merged(self) -> tuple[Numbers, Numbers]:
         """Return the packed keys and totals of the groups that have rows; of one group if there are no keys."""
@@ -230,7 +244,8 @@ def _stored(block: Block, spec: BlockColumns, place: int) -> tuple[Any, int, int
     """Return a column's array, base and factor."""
     name, form = spec.names[place], spec.forms[place] if spec.forms else ""
     known = spec.values[place] if spec.values else ()
-    if form and not known:
+    if form and not known and block.encoding(name) == "narrow":
+        # Other encodings are decoded, and cached.
         stored = block.scan_form(name)
         if isinstance(stored, NarrowForm):
             return stored.array, stored.base, stored.factor

@@ -16,7 +16,7 @@ from sharkpy.physical.stage_program import GroupKey, KernelColumns
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 MOST_DIRECT = 1 << 16
-"""Number of possible keys up to which each has its place. Others are in a table of keys."""
+"""Number of possible keys up to which each has its place. More keys are found in a table."""
 _LANES, _FEW_GROUPS = 4, 64
 """Few groups have several places each, so that rows of one group one after the other do not wait for each other."""
 _BINARY = {

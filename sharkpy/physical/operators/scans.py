@@ -83,7 +83,7 @@ class BlockScan(PhysicalPlan):
     """Keys that a join above has, by stored column. Rows with other keys may be removed."""
     sample: RowSample | None = None
     kernels: str = field(compare=False, repr=False, default="never")
-    """Where kernels may aggregate the rows: "always", "driver" or "never"."""
+    """Stages in which kernels may aggregate the rows: "always", "driver" (only there) or "never"."""
 
     def with_blocks(self, blocks: BlockSet) -> BlockScan:
         """Return the scan of some of its blocks."""

@@ -4,7 +4,7 @@ A program is a table of numbers (`machine_steps.py`), so the machine is compiled
 step is a loop over a batch that fits the processor's cache (MonetDB/X100, CIDR 2005). Arguments are in bounds: callers
 check them.
 
-This module imports numba, which takes longer than many queries: import it where it is used.
+This module imports numba, which takes longer than many queries: import it only when it is used.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _compress(n: int, num_alive: int, alive: Array, rows: Array, is_dense: bool)
     """Move the rows that are alive to the front."""
     m: Any = 0
     for i in range(n):
-        # A row is written where the next one goes, too: `rows` has a place more.
+        # The next row overwrites a row that is left out, so `rows` has one more place.
         rows[m] = i if is_dense else rows[i]
         m += np.int64(alive[i])
     alive[:num_alive] = 1

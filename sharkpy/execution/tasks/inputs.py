@@ -346,9 +346,18 @@ def _kernel(spec: KernelColumns, handles: Sequence[BlockHandle], data: TaskData,
 
     metrics.rows_in += sum(handle.num_rows for handle in handles)
     _count_places(handles, metrics)
-    blocks = [_read_or_rebuild(open_block, handle, data) for handle in handles]
-    started = time.perf_counter()
-    table = kernel_rows(spec, blocks, data.threads)
+    by_id = {handle.block_id: handle for handle in handles}
+    started, table = time.perf_counter(), None
+    while table is None:
+        blocks = [_read_or_rebuild(open_block, handle, data) for handle in handles]
+        try:
+            table = kernel_rows(spec, blocks, data.threads)
+        except CorruptionError as error:
+            # Each block is made again at most once.
+            damaged = by_id.pop(error.block_id or "", None)
+            if damaged is None:
+                raise
+            _rebuild_for(error, damaged, data)
     if metrics.is_profiled:
         seconds, relations = time.perf_counter() - started, frozenset((spec.relation,))
         num_rows = sum(handle.num_rows for handle in handles)

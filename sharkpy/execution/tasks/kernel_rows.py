@@ -85,7 +85,7 @@ def _codes(kernel: KernelColumns) -> Iterator[Any]:
 
 @dataclass(slots=True)
 class _State:
-    """What one thread has found."""
+    """Groups that one thread has found, and its working arrays."""
 
     registers: Numbers
     rows: Numbers

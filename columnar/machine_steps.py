@@ -13,6 +13,8 @@ BATCH = 1024
 NULL = -(1 << 63)
 FREE = -1
 """Empty place of the table of keys."""
+OUTSIDE = -1
+"""Result of a run in which a row has a group that there is not."""
 WIDTH = 5
 
 

@@ -26,7 +26,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """Knuth's constant: products with it differ in their upper bits."""
 _SHIFT = np.uint64(24)
 # numba takes plain numbers from the module.
-BATCH, NULL, FREE = machine_steps.BATCH, machine_steps.NULL, machine_steps.FREE
+BATCH, NULL, FREE, OUTSIDE = machine_steps.BATCH, machine_steps.NULL, machine_steps.FREE, machine_steps.OUTSIDE
 _U8, _U16, _U32 = Column.U8.value, Column.U16.value, Column.U32.value
 _I8, _I16, _I32, _I64 = Column.I8.value, Column.I16.value, Column.I32.value, Column.I64.value
 _LOAD, _TABLE = Step.LOAD.value, Step.TABLE.value
@@ -249,7 +249,7 @@ def _aggregate(code: int, x: Array, n: int, groups: Array, totals: Array) -> Non
 
 
 @machine_code
-def run(  # noqa: C901, PLR0912 - a call for each step would pass all arrays
+def run(  # noqa: C901, PLR0912, PLR0915 - a call for each step would pass all arrays
     steps: Array,
     columns: Array,
     tables: Array,
@@ -264,7 +264,8 @@ def run(  # noqa: C901, PLR0912 - a call for each step would pass all arrays
     start: int,
     stop: int,
 ) -> int:
-    """Run the steps over the rows from `start` to `stop`. Return the row before which the table of keys is full.
+    """Run the steps over the rows from `start` to `stop`. Return `stop`, or the row at which the table of keys is full,
+    or OUTSIDE if a row has a group that there is not.
 
     `registers` is (number, BATCH). `rows` and `groups` are int32 and `alive` uint8 of BATCH + 1. `totals` is
     (groups + 1, aggregates): its last row is for rows that are not left. Without groups it has one row. `keys` has a
@@ -323,8 +324,13 @@ def run(  # noqa: C901, PLR0912 - a call for each step would pass all arrays
             elif code == _GROUP:
                 x = registers[d]
                 nowhere = len(totals) - 1
+                is_outside = False
                 for i in range(n):
-                    groups[i] = x[i] * a + (i & (a - 1)) if alive[i] != 0 else nowhere
+                    place = x[i] * a + (i & (a - 1)) if alive[i] != 0 else nowhere
+                    is_outside |= (place < 0) | (place > nowhere)
+                    groups[i] = place
+                if is_outside:
+                    return OUTSIDE
             elif code == _FIND:
                 if num_keys[0] + n > len(keys):
                     return at

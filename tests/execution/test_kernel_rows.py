@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sharkpy.base.errors import InternalError
 from sharkpy.columnar.block import Block, encode_block
 from sharkpy.execution.tasks import kernel_rows as kernel_rows_module
 from sharkpy.execution.tasks.kernel_rows import kernel_rows
@@ -205,6 +206,11 @@ def test_a_filter_that_leaves_few_rows() -> None:
     few = functools.partial(Code, "equal")
     one = kernel([C], [COUNT, Code("sum", (B,))], [few((A, constant_code(2))), few((E, constant_code(1)))])
     assert made(one, blocks_of(rows, (5000,))) == expected(one, rows)
+
+
+def test_a_key_outside_its_bounds_is_an_error() -> None:
+    with pytest.raises(InternalError, match="outside the bounds"):
+        made(kernel([D], [COUNT], wide=50), blocks_of(rows_of(1, 500, 0.0), (500,)))
 
 
 def test_keys_have_their_types() -> None:

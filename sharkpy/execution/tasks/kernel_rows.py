@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.errors import InternalError
 from sharkpy.columnar.encoded_column import NarrowForm
-from sharkpy.columnar.machine_steps import BATCH, FREE, Column, Step
+from sharkpy.columnar.machine_steps import BATCH, FREE, OUTSIDE, Column, Step
 from sharkpy.execution.tasks.kernel_steps import MachineProgram, PackedKey, machine_program
 from sharkpy.physical.integer_columns import ARROW_TYPES, read_column
 from sharkpy.physical.stage_program import BlockColumns, KernelColumns
@@ -136,6 +137,8 @@ class _State:
             )
             if start >= stop:
                 return
+            if start == OUTSIDE:
+                raise InternalError("a key of a kernel is outside the bounds of its column")
             self.grow(program)
 
 

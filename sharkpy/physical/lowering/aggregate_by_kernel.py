@@ -37,21 +37,23 @@ def aggregate_by_kernel(
     groups = tuple(key for column_id, value in keys.items() if (key := _key(column_id, value)) is not None)
     if missing or len(groups) < len(keys):
         what = missing[0] if missing else next(one.sql for place, one in keys.items() if _key(place, one) is None)
-        return _refused(plan, builder, f"no kernel computes {shortened(what)}")
+        builder.kernels.append(_decision(plan, f"by DuckDB, since no kernel computes {shortened(what)}"))
+        return None
     if math.prod(key.high - key.low + 2 for key in groups) >= _MOST_KEYS:
-        return _refused(plan, builder, "its keys do not fit 64 bits")
+        builder.kernels.append(_decision(plan, "by DuckDB, since its keys do not fit 64 bits"))
+        return None
     blocks = select.rows.blocks
     totals = tuple((name, value.code) for name, value in aggregates.items() if value.code is not None)
     kernel = KernelColumns(blocks.relation, blocks, select.rows.conditions, groups, totals)
     builder.inputs[builder.inputs.index(blocks)] = kernel
-    builder.kernels.append(Decision("kernel", f"{plan.label}: by a kernel", (), True))
+    builder.kernels.append(_decision(plan, "by a kernel"))
     scope = {column_id: value.renamed(column_name(column_id)) for column_id, value in keys.items()}
     scope |= {column_id: _total(column_name(column_id), value) for column_id, value in values.items()}
     return Select(kernel.relation, {column_id: replace(value, code=None) for column_id, value in scope.items()})
 
 
-def _refused(plan: HashAggregate, builder: Builder, reason: str) -> None:
-    builder.kernels.append(Decision("kernel", f"{plan.label}: by DuckDB, since {reason}", (), True))
+def _decision(plan: HashAggregate, text: str) -> Decision:
+    return Decision("kernel", f"{plan.label}: {text}", is_planned=True)
 
 
 def _key(column_id: int, value: Value) -> GroupKey | None:

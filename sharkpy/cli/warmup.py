@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sharkpy.base.errors import ExecutionError, SharkError
 from sharkpy.base.java import find_java
+from sharkpy.columnar import machine_loading
 from sharkpy.execution.spark.jvm_process import EXTRA_OPTIONS, ClassCache, cache_dir, class_cache, pyspark_home
 
 _TRAINING = (
@@ -65,6 +66,7 @@ def train(cache: ClassCache, settings: Mapping[str, str]) -> int:
         conf = {**settings, **_AS_TASKS, EXTRA_OPTIONS: options}
         # If they are imported, the compiled loops read even short text.
         importlib.import_module("sharkpy.sources.cut_fields")
+        machine_loading.load()
         with connect("local[2]", Path(folder) / "warehouse", **conf) as session:
             for statement in _TRAINING:
                 session.sql(statement).fetchall()

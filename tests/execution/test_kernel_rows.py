@@ -195,7 +195,7 @@ def test_many_groups_in_several_threads(threads: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(kernel_rows_module, "_FEW_ROWS", 100)
     monkeypatch.setattr(kernel_rows_module, "_FIRST_KEYS", 1 << 11)
     rows = rows_of(7, 20_000, 0.01)
-    aggregates = [COUNT, Code("sum", (A,)), Code("min", (D,)), Code("max", (D,))]
+    aggregates = [COUNT, Code("sum", (A,)), Code("min", (B,)), Code("max", (B,))]
     for keys in ([B], [A], [A, C], []):
         one = kernel(keys, aggregates)
         assert made(one, blocks_of(rows, (3000,)), threads) == expected(one, rows)

@@ -17,6 +17,7 @@ from sharkpy.base.errors import InternalError
 from sharkpy.columnar.block import Block, encode_block
 from sharkpy.execution.tasks import kernel_rows as kernel_rows_module
 from sharkpy.execution.tasks.kernel_rows import kernel_rows
+from sharkpy.execution.tasks.kernel_steps import machine_program
 from sharkpy.physical.kernel_code import NULL_CODE, Code, column_code, constant_code
 from sharkpy.physical.stage_program import BlockColumns, GroupKey, KernelColumns
 from sharkpy.values import types as t
@@ -199,6 +200,15 @@ def test_many_groups_in_several_threads(threads: int, monkeypatch: pytest.Monkey
     for keys in ([B], [A], [A, C], []):
         one = kernel(keys, aggregates)
         assert made(one, blocks_of(rows, (3000,)), threads) == expected(one, rows)
+
+
+@pytest.mark.parametrize(("keys", "wide"), [([C], 5), ([E], 1), ([A, C], 6), ([D], 200)])
+def test_groups_that_have_their_places(keys: list[Code], wide: int) -> None:
+    rows = rows_of(5, 3000, 0.1)
+    aggregates = [COUNT, Code("sum", (B,)), Code("min", (B,)), Code("max", (B,)), Code("count", (A,))]
+    one = kernel(keys, aggregates, wide=wide)
+    assert machine_program(one, frozenset()).num_groups is not None
+    assert made(one, blocks_of(rows, (1500,))) == expected(one, rows)
 
 
 def test_a_filter_that_leaves_few_rows() -> None:

@@ -85,7 +85,9 @@ def _call(call: Call, scope: Scope) -> Value:
         return value
     if call.function in ("case_when", "if") and (value := integer_choice(args, call.dtype)) is not None:
         return value
-    code = _TRUTHS[call.function]([arg.code for arg in args]) if call.function in _TRUTHS else None
+    # An index into values is never NULL, though its value may be.
+    codes = [None if arg.values else arg.code for arg in args]
+    code = _TRUTHS[call.function](codes) if call.function in _TRUTHS else None
     row = registry.scalar(call.function)
     if row is None:
         raise UnsupportedError(f"function {call.function} cannot be computed")
@@ -119,7 +121,8 @@ _TRUTHS: dict[str, Callable[[list[Code | None]], Code | None]] = {
 
 def _cast(value: Value, dtype: DataType) -> Value:
     sql = lower_cast(value.logical(), value.dtype, dtype)
-    return Value(sql, dtype, extent=cast_extent(value.sized().extent, value.dtype, dtype))
+    code = NULL_CODE if value.code is NULL_CODE else None
+    return Value(sql, dtype, extent=cast_extent(value.sized().extent, value.dtype, dtype), code=code)
 
 
 def _without_queries(expr: Expr) -> Expr:

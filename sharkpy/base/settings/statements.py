@@ -87,7 +87,7 @@ CHECK_STAGES = Setting(
 PRUNING = Setting("shark.pruning", True, "Skip blocks by their statistics.")
 KERNELS = Setting(
     "shark.kernels",
-    "auto",
+    "never",
     "Aggregate the rows of a cached table by compiled loops over its encoded columns, instead of by DuckDB. auto: for"
     " many rows in the driver, once the loops are loaded.",
     choices=("auto", "always", "never"),

@@ -18,6 +18,7 @@ from sharkpy.base.java import packaged_java
 from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.scratch import make_scratch
+from sharkpy.execution.statement import Progress
 from sharkpy.physical.stage_program import ExchangeColumns, HashSink
 from sharkpy.values.types import BIGINT
 
@@ -93,9 +94,11 @@ def test_a_stage_survives_the_death_of_all_workers(spark_engine: Engine) -> None
     expected = [batch.column(0).to_pylist() for batch in runner.batches(stage(slow, tasks=2))]
     killed: list[int] = []
 
-    def kill(_: object) -> None:
-        """Kill all workers as the first of four tasks ends, while other tasks run."""
-        if not killed:
+    def kill(progress: Progress) -> None:
+        """Kill all workers after the first of four tasks ends, while other tasks run."""
+        if progress.tasks_done and not killed:
+            # If two tasks end together, the workers have none for a moment.
+            time.sleep(0.1)
             for worker in workers():
                 killed.append(worker.pid)
                 worker.kill()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
 import subprocess
 import sys
 import threading
@@ -40,7 +39,6 @@ class _Loading:
                 check=True,
                 timeout=_COMPILE_SECONDS,
                 capture_output=True,
-                env=os.environ,
             )
             self.load()
         except Exception:  # noqa: BLE001 - queries go on without it

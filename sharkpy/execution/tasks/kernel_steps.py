@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -191,11 +190,6 @@ class _Assembler:
             case "choose":
                 return any(map(self._may_be_null, code.args[1:]))
         return any(map(self._may_be_null, code.args))
-
-
-def num_keys(keys: Iterable[GroupKey]) -> int:
-    """Return the number of possible packed keys. They have to fit 63 bits."""
-    return math.prod(key.high - key.low + 2 for key in keys)
 
 
 def _ranges(conditions: Iterable[Code]) -> Iterator[tuple[Code, int, int]]:

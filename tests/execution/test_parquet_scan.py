@@ -205,8 +205,8 @@ def opened_splits(
 
 
 def read(connection: duckdb.DuckDBPyConnection, relation: Relation, sql: str) -> pa.Table:
-    with registered_inputs(connection, {"in0": relation}):
-        return connection.sql(sql).to_arrow_table()
+    with registered_inputs(connection, {"in0": relation}) as reading:
+        return connection.sql(reading(sql)).to_arrow_table()
 
 
 def text(table: pa.Table) -> str:

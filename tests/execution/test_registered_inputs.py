@@ -1,34 +1,17 @@
-"""Transactions of a query's inputs: they end, also under interrupts for the query before."""
+"""Inputs of a query: relations that a query reads by name while they are registered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
 
-from sharkpy.execution.tasks.inputs import registered_inputs
+from sharkpy.execution.tasks.inputs import BatchStream, registered_inputs
 
-
-class Interrupted:
-    """A connection whose first `count` ROLLBACKs meet an interrupt, before or after they end the transaction."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, count: int, *, is_late: bool) -> None:
-        self._connection = connection
-        self._left = count
-        self._is_late = is_late
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
-
-    def rollback(self) -> None:
-        self._left -= 1
-        if self._left < 0 or self._is_late:
-            self._connection.rollback()
-        if self._left >= 0:
-            raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+ONE, OTHER = pa.table({"a": [1, 2]}), pa.table({"a": [3]})
 
 
 @pytest.fixture
@@ -37,27 +20,44 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield opened
 
 
-def rows(table: pa.Table) -> Callable[[Any], list[tuple[Any, ...]]]:
-    def read(connection: Any) -> list[tuple[Any, ...]]:
-        with registered_inputs(connection, {"in0": [table]}):
-            found: list[tuple[Any, ...]] = connection.sql("SELECT * FROM in0").fetchall()
-            return found
-
-    return read
+def rows(connection: duckdb.DuckDBPyConnection, sql: str, relation: list[Any]) -> list[tuple[Any, ...]]:
+    with registered_inputs(connection, {"in0": relation, "in1": [OTHER]}) as reading:
+        return connection.execute(reading(sql)).fetchall()
 
 
-@pytest.mark.parametrize("is_late", [False, True])
-@pytest.mark.parametrize("count", [0, 1, 5])
-def test_an_interrupted_rollback_is_asked_again(
-    connection: duckdb.DuckDBPyConnection, count: int, is_late: bool
-) -> None:
-    read = rows(pa.table({"a": [1, 2]}))
-    assert read(Interrupted(connection, count, is_late=is_late)) == [(1,), (2,)]
-    assert read(connection) == [(1,), (2,)]
-    with pytest.raises(duckdb.CatalogException):
-        connection.sql("SELECT * FROM in0")
+def test_names_of_relations_are_read_and_texts_are_not(connection: duckdb.DuckDBPyConnection) -> None:
+    sql = """SELECT a, 'it''s in0' AS "in0", 'in1' FROM in0 UNION ALL SELECT a, 'in10', '"' FROM in1 ORDER BY a"""
+    assert rows(connection, sql, [ONE]) == [(1, "it's in0", "in1"), (2, "it's in0", "in1"), (3, "in10", '"')]
 
 
-def test_one_that_never_ends_is_an_error(connection: duckdb.DuckDBPyConnection) -> None:
-    with pytest.raises(duckdb.InterruptException):
-        rows(pa.table({"a": [1]}))(Interrupted(connection, 1000, is_late=False))
+def test_a_relation_may_have_parts(connection: duckdb.DuckDBPyConnection) -> None:
+    parts = [ONE, pa.table({"a": pa.array([7], pa.int32())})]
+    sql = "SELECT sum(one.a), count(*) FROM in0 AS one JOIN in0 AS other ON one.a = other.a"
+    assert rows(connection, sql, parts) == [(10, 3)]
+
+
+def test_two_connections_have_their_own_relations(connection: duckdb.DuckDBPyConnection) -> None:
+    with (
+        connection.cursor() as other,
+        registered_inputs(connection, {"in0": [ONE]}) as reading,
+        registered_inputs(other, {"in0": [OTHER]}) as other_reading,
+    ):
+        assert connection.execute(reading("FROM in0")).fetchall() == [(1,), (2,)]
+        assert other.execute(other_reading("FROM in0")).fetchall() == [(3,)]
+
+
+def test_the_error_of_a_stream_is_raised(connection: duckdb.DuckDBPyConnection) -> None:
+    def fail() -> Iterator[pa.RecordBatch]:
+        yield from ONE.to_batches()
+        raise OSError("the file is gone")
+
+    with pytest.raises(OSError, match=r"^the file is gone$"):
+        rows(connection, "SELECT sum(a) FROM in0", [BatchStream(ONE.schema, fail)])
+
+
+def test_nothing_is_registered_afterwards(connection: duckdb.DuckDBPyConnection) -> None:
+    with registered_inputs(connection, {"in0": [ONE]}) as reading:
+        sql = reading("FROM in0")
+        connection.execute(sql)
+    with pytest.raises(duckdb.InvalidInputException, match="released"):
+        connection.execute(sql)

@@ -239,7 +239,7 @@ class PlanRunner:
     def _sample(self, exchange: Exchange) -> pa.Table:
         """Return the sort keys of a sample of each task's rows, the same on every run."""
         stage = self._stage(sample_plan(exchange), ResultSink())
-        sql = stage.program.sql or f'SELECT * FROM "{stage.program.inputs[0].relation}"'
+        sql = stage.program.sql or f"SELECT * FROM {stage.program.inputs[0].relation}"
         sampled = f"SELECT * FROM ({sql}) USING SAMPLE reservoir({SAMPLE_ROWS} ROWS) REPEATABLE (42)"
         stage = replace(stage, program=replace(stage.program, sql=sampled), label=f"Sample for {exchange.label}")
         batches = list(self.stages.batches(stage))

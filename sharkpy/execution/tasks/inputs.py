@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -54,13 +55,15 @@ _LARGE_ROWS = 1_000_000
 """Number of rows of a relation above which several threads decode its blocks."""
 
 
-_ROLLBACKS = 20
-"""Attempts to end a transaction under interrupts, which repeat while the connection is held."""
 _FILE_FAULTS = ("Error", "InternalException", "InvalidInputException", "IOException", "SerializationException")
 """Exceptions of DuckDB that a file's content may cause."""
 _Read = TypeVar("_Read")
 Rebuild = Callable[[BlockHandle], bool]
 """Function that rebuilds a lost or damaged block in the task; returns False if it cannot."""
+_NAMES = re.compile(r"""'[^']*'|"[^"]*"|\bin[0-9]+\b""")
+"""Names of relations in SQL, and the texts that may contain such words."""
+InputQuery = Callable[[str], str]
+"""Function that returns a SELECT over the inputs' relations as a query of their registered sources."""
 Connections = Callable[[StageProgram], AbstractContextManager["DuckDBPyConnection"]]
 """Function that lends a connection for another program of the same task."""
 
@@ -197,16 +200,15 @@ def open_input(spec: DataInput | KernelColumns, data: TaskData, metrics: TaskMet
 
 
 @contextmanager
-def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Relation]) -> Iterator[None]:
-    """Make `relations` visible to SQL on `connection`, in a transaction; one ROLLBACK drops them.
+def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Relation]) -> Iterator[InputQuery]:
+    """Register `relations` for queries on `connection`, and yield the function that makes a query read them.
 
     A stream's own error is raised instead of DuckDB's error about it.
     """
-    connection.begin()
+    sources: list[object] = []
     try:
-        for name, relation in relations.items():
-            _register(connection, name, relation)
-        yield
+        tables = {name: _table(connection, relation, sources) for name, relation in relations.items()}
+        yield lambda sql: _NAMES.sub(lambda found: tables.get(found[0], found[0]), sql)
     except Exception as error:
         parts = list(itertools.chain.from_iterable(relations.values()))
         for part in parts:
@@ -218,26 +220,25 @@ def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Re
             _read_again([part for part in parts if isinstance(part, ParquetScan)])
         raise
     finally:
-        _roll_back(connection)
+        # DuckDB forgets an input with the last reference to its source.
+        sources.clear()
 
 
-def _roll_back(connection: DuckDBPyConnection) -> None:
-    """Roll back, unless the connection was closed, as when a session stops.
+def _table(connection: DuckDBPyConnection, relation: Relation, sources: list[object]) -> str:
+    """Return a relation as a table of a FROM clause. Registered sources are added to `sources`.
 
-    A late interrupt, meant for the query, may also hit the ROLLBACK, with or without ending the transaction. If there
-    is no memory for it, or the database has ended, the connection is closed instead.
+    `DuckDBPyConnection.register` would create a view, in a transaction. That takes 0.4 ms for each relation.
     """
-    import duckdb
+    from duckdb import _seam
 
-    for _ in range(_ROLLBACKS):
-        with contextlib.suppress(duckdb.InterruptException):
-            try:
-                with contextlib.suppress(duckdb.ConnectionException, duckdb.TransactionException):
-                    connection.rollback()
-            except (duckdb.OutOfMemoryException, duckdb.FatalException):
-                connection.close()
-            return
-    connection.rollback()
+    if isinstance(relation[0], ParquetScan):
+        relation[0].note_read()
+        return f"({relation[0].sql})"
+    found = [_seam.register_source(connection, part) for part in relation]
+    sources += found
+    if len(found) == 1:
+        return found[0].name
+    return f"({' UNION ALL '.join(f'SELECT * FROM {source.name}' for source in found)})"
 
 
 def _read_again(scans: Iterable[ParquetScan]) -> None:
@@ -245,21 +246,6 @@ def _read_again(scans: Iterable[ParquetScan]) -> None:
     for scan in scans:
         for _ in scan.batches():
             pass
-
-
-def _register(connection: DuckDBPyConnection, name: str, relation: Relation) -> None:
-    if isinstance(relation[0], ParquetScan):
-        relation[0].note_read()
-        connection.execute(f'CREATE OR REPLACE TEMPORARY VIEW "{name}" AS {relation[0].sql}')
-        return
-    if len(relation) == 1:
-        connection.register(name, relation[0])
-        return
-    parts = [f"{name}_{index}" for index in range(len(relation))]
-    for part, rows in zip(parts, relation, strict=True):
-        connection.register(part, rows)
-    union = " UNION ALL ".join(f'SELECT * FROM "{part}"' for part in parts)
-    connection.execute(f'CREATE OR REPLACE TEMPORARY VIEW "{name}" AS {union}')
 
 
 def relation_batches(relation: Relation) -> Iterator[pa.RecordBatch]:

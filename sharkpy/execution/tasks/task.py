@@ -17,7 +17,7 @@ from duckdb import _seam
 
 from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import InternalError
-from sharkpy.execution.tasks.buckets import bucketed_sql, hashed_sql, quoted
+from sharkpy.execution.tasks.buckets import bucketed_sql, hashed_sql
 from sharkpy.execution.tasks.error_conversion import as_shark_error
 from sharkpy.execution.tasks.exchange_writer import exchange_payloads
 from sharkpy.execution.tasks.inputs import (
@@ -169,7 +169,7 @@ def _keyed_batches(
     batch_rows: int,
 ) -> Generator[Iterator[pa.RecordBatch]]:
     """Yield the rows with the last column that `keyed_sql` adds: the hash of their key, or their bucket."""
-    sql = keyed_sql(program.sql or f"SELECT * FROM {quoted(program.inputs[0].relation)}")
+    sql = keyed_sql(program.sql or f"SELECT * FROM {program.inputs[0].relation}")
     with (
         _relations(program, data, metrics, batch_rows) as relations,
         _query(connection, relations, program, sql, metrics, batch_rows) as reader,
@@ -232,8 +232,11 @@ def _query(
     for step in steps:
         step.begin()
     install_functions(connection, program.functions)
-    with registered_inputs(connection, relations), _profiled(connection, program, metrics):
-        reader = run_query(connection, sql, batch_rows)
+    with (
+        registered_inputs(connection, relations) as reading,
+        _profiled(connection, program, metrics),
+    ):
+        reader = run_query(connection, reading(sql), batch_rows)
         with contextlib.closing(reader):
             try:
                 yield reader

@@ -162,16 +162,24 @@ class ColumnCache:
 
     def get(self, block: Block, key: Hashable, make: Callable[[], AnyArray]) -> AnyArray:
         """Return the cached array for `key` of `block`, or call `make` and cache its result."""
+        found = self.find(block, key)
+        return self.put(block, key, make()) if found is None else found
+
+    def find(self, block: Block, key: Hashable) -> AnyArray | None:
+        """Return the cached array for `key` of `block`, or None."""
         place = (id(block), key)
         with self._lock:
             found = self._entries.get(place)
-            if found is not None:
-                self._entries.move_to_end(place)
-                return found[0]
-        made = make()
+            if found is None:
+                return None
+            self._entries.move_to_end(place)
+            return found[0]
+
+    def put(self, block: Block, key: Hashable, made: AnyArray) -> AnyArray:
+        """Cache and return `made`."""
         size = _ENTRY_BYTES + sum(buffer.size for buffer in array_buffers(made) if not block.maps(buffer))
         if size <= self._limit:
-            self._keep(block, place, made, size)
+            self._keep(block, (id(block), key), made, size)
         return made
 
     def clear(self) -> None:

@@ -23,8 +23,8 @@ class Step(IntEnum):
 
     LOAD = 0
     """d, column: the column's values of the rows that are left."""
-    TABLE = 1
-    """d, x, table: the table's number for each value, 0 if it is outside the table."""
+    MEMBER = 1
+    """x, set: leave the rows whose x is in the set. No register has a value after it."""
     ADD = 2
     """d, x, y. The caller knows that no result overflows; so it is for SUBTRACT and MULTIPLY."""
     SUBTRACT = 3
@@ -61,6 +61,8 @@ class Step(IntEnum):
     """aggregate (number), x."""
     MIN = 23
     MAX = 24
+    EMIT = 25
+    """Add the numbers of the rows that are left to the keys."""
 
 
 class Column(IntEnum):

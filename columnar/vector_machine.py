@@ -29,7 +29,7 @@ _SHIFT = np.uint64(24)
 BATCH, NULL, FREE, OUTSIDE = machine_steps.BATCH, machine_steps.NULL, machine_steps.FREE, machine_steps.OUTSIDE
 _U8, _U16, _U32 = Column.U8.value, Column.U16.value, Column.U32.value
 _I8, _I16, _I32, _I64 = Column.I8.value, Column.I16.value, Column.I32.value, Column.I64.value
-_LOAD, _TABLE = Step.LOAD.value, Step.TABLE.value
+_LOAD, _MEMBER, _EMIT = Step.LOAD.value, Step.MEMBER.value, Step.EMIT.value
 _ADD, _SUBTRACT, _MULTIPLY = Step.ADD.value, Step.SUBTRACT.value, Step.MULTIPLY.value
 _EQUAL, _NOT_EQUAL, _LESS, _LESS_EQUAL = (
     Step.EQUAL.value,
@@ -164,6 +164,18 @@ def _mark(x: Array, low: int, high: int, n: int, alive: Array) -> Any:
 
 
 @machine_code
+def _mark_members(x: Array, bits: Array, low: int, high: int, n: int, alive: Array) -> Any:
+    """Leave the rows alive whose x is in the set: bit x - low is set. NULL is below every `low`."""
+    num_alive: Any = 0
+    for i in range(n):
+        place = x[i] - low if (x[i] >= low) & (x[i] <= high) else 0
+        is_member = (bits[place >> 3] >> (place & 7)) & (x[i] >= low) & (x[i] <= high)
+        alive[i] &= is_member & 1
+        num_alive += np.int64(alive[i])
+    return num_alive
+
+
+@machine_code
 def _compress(n: int, num_alive: int, alive: Array, rows: Array, is_dense: bool) -> None:
     """Move the rows that are alive to the front."""
     m: Any = 0
@@ -214,6 +226,14 @@ def rehash(slots: Array, keys: Array, num_keys: int) -> None:
 
 
 @machine_code
+def set_bits(values: Array, low: int, bits: Array) -> None:
+    """Set bit value - low for each of the `values`, int64."""
+    for i in range(len(values)):
+        place = values[i] - low
+        bits[place >> 3] |= np.uint8(1) << np.uint8(place & 7)
+
+
+@machine_code
 def _aggregate_all(code: int, x: Array, n: int, alive: Array, total: Any) -> Any:
     """Return the aggregate of one group of all rows."""
     if code == _SUM:
@@ -252,7 +272,7 @@ def _aggregate(code: int, x: Array, n: int, groups: Array, totals: Array) -> Non
 def run(  # noqa: C901, PLR0912, PLR0915 - a call for each step would pass all arrays
     steps: Array,
     columns: Array,
-    tables: Array,
+    sets: Array,
     registers: Array,
     rows: Array,
     alive: Array,
@@ -269,7 +289,8 @@ def run(  # noqa: C901, PLR0912, PLR0915 - a call for each step would pass all a
 
     `registers` is (number, BATCH). `rows` and `groups` are int32 and `alive` uint8 of BATCH + 1. `totals` is
     (groups + 1, aggregates): its last row is for rows that are not left. Without groups it has one row. `keys` has a
-    place for each group, and `slots` at least twice as many.
+    place for each group, and `slots` at least twice as many. With EMIT, `keys` has a place for each row and one more.
+    A set is the address of its bits, its least and its greatest possible member.
 
     Filters mark rows. Only if few are left, these move together, and later steps skip the others.
     """
@@ -283,13 +304,25 @@ def run(  # noqa: C901, PLR0912, PLR0915 - a call for each step would pass all a
             code, d, a, b, c = steps[k, 0], steps[k, 1], steps[k, 2], steps[k, 3], steps[k, 4]
             if code == _LOAD:
                 _column(columns[a], at, stop, rows, n, is_dense, registers[d])
-            elif code == _TABLE:
-                out, x, low, size = registers[d], registers[a], tables[b, 1], tables[b, 2]
-                table = carray(_pointer(tables[b, 0]), (size,), np.int64)
+            elif code in (_FILTER, _MEMBER):
+                if code == _FILTER:
+                    num_alive = _mark(registers[d], a, b, n, alive)
+                else:
+                    low, high = sets[a, 1], sets[a, 2]
+                    bits = carray(_pointer(sets[a, 0]), ((high - low) // 8 + 1,), np.uint8)
+                    num_alive = _mark_members(registers[d], bits, low, high, n, alive)
+                if 2 * num_alive < n:
+                    _compress(n, num_alive, alive, rows, is_dense)
+                    n, is_dense = num_alive, False
+                if n == 0:
+                    break
+            elif code == _EMIT:
+                m = num_keys[0]
                 for i in range(n):
-                    place = x[i] - low
-                    is_inside = (x[i] != NULL) & (place >= 0) & (place < size)
-                    out[i] = table[place] if is_inside else (NULL if x[i] == NULL else 0)
+                    # The next row overwrites a row that is left out, so `keys` has one more place.
+                    keys[m] = at + (i if is_dense else np.int64(rows[i]))
+                    m += np.int64(alive[i])
+                num_keys[0] = m
             elif code <= _OR:
                 _calculate(code, registers[a], registers[b], n, registers[d])
             elif code == _NOT:
@@ -304,13 +337,6 @@ def run(  # noqa: C901, PLR0912, PLR0915 - a call for each step would pass all a
                 out, condition, x, y = registers[d], registers[a], registers[b], registers[c]
                 for i in range(n):
                     out[i] = x[i] if condition[i] == 1 else y[i]
-            elif code == _FILTER:
-                num_alive = _mark(registers[d], a, b, n, alive)
-                if 2 * num_alive < n:
-                    _compress(n, num_alive, alive, rows, is_dense)
-                    n, is_dense = num_alive, False
-                if n == 0:
-                    break
             elif code == _START:
                 registers[d][:n] = 0
             elif code == _NULLS:
@@ -354,7 +380,8 @@ def prepare() -> None:
     numbers, places = np.zeros((1, 2), np.int64), np.zeros(2, np.int32)
     none = np.zeros(0, np.int64)
     steps = np.zeros((0, machine_steps.WIDTH), np.int64)
-    columns, tables = np.zeros((0, 6), np.int64), np.zeros((0, 3), np.int64)
-    run(steps, columns, tables, numbers, places, np.zeros(2, np.uint8), places, places, none, none, numbers, 0, 0)
+    columns, sets = np.zeros((0, 6), np.int64), np.zeros((0, 3), np.int64)
+    run(steps, columns, sets, numbers, places, np.zeros(2, np.uint8), places, places, none, none, numbers, 0, 0)
     find(none, 0, np.zeros(2, np.uint8), places, none, 0, places)
     rehash(places, none, 0)
+    set_bits(none, 0, np.zeros(1, np.uint8))

@@ -5,6 +5,7 @@ A program requests them by `BlockColumns.forms` and `values`; the planner knows 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,27 @@ def read_block(block: Block, spec: BlockColumns) -> pa.Table:
 def read_column(block: Block, name: str, form: str, known: tuple[str | None, ...]) -> AnyArray:
     """Return one column, as `read_block` does."""
     return column_cache().get(block, (name, form, known), partial(_column, block, name, form, known))
+
+
+def read_rows(block: Block, spec: BlockColumns, rows: AnyArray) -> pa.Table:
+    """Return the same as `read_block` for the rows at the positions `rows`. Narrow columns are not decoded whole."""
+    forms = spec.forms or ("",) * len(spec.names)
+    values = spec.values or ((),) * len(spec.names)
+    columns = [_rows_of(block, *one, rows) for one in zip(spec.names, forms, values, strict=True)]
+    return pa.Table.from_arrays(columns, names=list(spec.aliases))
+
+
+def _rows_of(block: Block, name: str, form: str, known: tuple[str | None, ...], rows: AnyArray) -> AnyArray:
+    stored = narrow_form(block, name) if form and not known else None
+    if stored is not None:
+        return _from_codes(replace(stored, array=stored.array.take(rows)), ARROW_TYPES[form])
+    return read_column(block, name, form, known).take(rows)
+
+
+def narrow_form(block: Block, name: str) -> NarrowForm | None:
+    """Return a column's codes, or None if it has none. Other encodings are decoded, and cached."""
+    form = block.scan_form(name) if block.encoding(name) == "narrow" else None
+    return form if isinstance(form, NarrowForm) else None
 
 
 def decode_block(block: Block, spec: BlockColumns) -> pa.Table:

@@ -190,21 +190,22 @@ def _is_cut(scan: BlockScan, target: Target) -> bool:
 
 def _with_bits(scan: BlockScan, key: Expr, keys: KeyValues) -> BlockScan:
     """Return `scan` without rows whose key is not among `keys`, if these are most and not removed yet."""
-    name = _integer_column(scan, key)
-    if keys.bits is None or name is None or scan.blocks.num_rows < _MIN_FILTERED_ROWS:
+    column = integer_column(scan, key)
+    if keys.bits is None or column is None or scan.blocks.num_rows < _MIN_FILTERED_ROWS:
         return scan
+    name = scan.names_by_id[column.column_id]
     if keys.bits.count > _MOST_KEPT * _number_span(scan, name) or (name, keys.bits) in scan.keys:
         return scan
     return dataclasses.replace(scan, keys=(*scan.keys, (name, keys.bits)))
 
 
-def _integer_column(scan: BlockScan, key: Expr) -> str | None:
-    """Return the stored integer column with the values of `key`, or None."""
+def integer_column(scan: BlockScan, key: Expr) -> ColumnRef | None:
+    """Return the scan's integer column with the values of `key`, or None."""
     bare = key.expr if isinstance(key, Cast) else key
     if not isinstance(bare, ColumnRef) or bare.dtype not in INTEGER_TYPES or key.dtype not in INTEGER_TYPES:
         return None
     is_wide = INTEGER_TYPES.index(key.dtype) >= INTEGER_TYPES.index(bare.dtype)
-    return scan.names_by_id[bare.column_id] if is_wide else None
+    return bare if is_wide and bare.column_id in scan.names_by_id else None
 
 
 def _number_span(scan: BlockScan, name: str) -> int:

@@ -87,20 +87,16 @@ def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> Bloc
         buckets=_buckets(scan, version),
         partitions=_partitions(scan, version, blocks),
         sample=scan.sample and scan.sample.of_bytes(sum(block.size_bytes for block in version.blocks)),
-        kernels=_kernels(blocks, context),
+        kernels=_kernels(context),
     )
 
 
-_LEAST_KERNEL_ROWS = 1 << 16
-"""Rows below which a kernel saves less than a millisecond."""
-
-
-def _kernels(blocks: BlockSet, context: PlanContext) -> str:
-    """Return the stages in which kernels may aggregate the rows of blocks."""
+def _kernels(context: PlanContext) -> str:
+    """Return the stages in which kernels may read the rows of blocks."""
     wanted = context.conf.value(settings.KERNELS)
     if wanted != "auto":
         return wanted
-    return "driver" if blocks.num_rows >= _LEAST_KERNEL_ROWS and is_loaded() else "never"
+    return "driver" if is_loaded() else "never"
 
 
 def _scanned_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockSet:

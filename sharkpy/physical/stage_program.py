@@ -23,6 +23,31 @@ _NO_SCHEMA = Schema(())
 
 
 @dataclass(frozen=True, slots=True)
+class RowFilter:
+    """Predicate of a scan: all `conditions`, and all `texts` in SQL, are true.
+
+    `key` is equal for equal predicates over the stored columns, whatever their aliases.
+    """
+
+    conditions: tuple[Code, ...]
+    texts: tuple[str, ...]
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEdge:
+    """Rows of `relation` whose column `alias` has no value of `source_alias`, a column of `source`, are not needed.
+
+    Both columns are integers. A task reads `source` whole.
+    """
+
+    relation: str
+    alias: str
+    source: str
+    source_alias: str
+
+
+@dataclass(frozen=True, slots=True)
 class BlockColumns:
     """Input relation of blocks: stored column `names[i]` appears in SQL as `aliases[i]`.
 
@@ -40,6 +65,10 @@ class BlockColumns:
     keys: tuple[tuple[str, KeyBits], ...] = ()
     """Key sets of stored integer columns. Rows with values outside the set may be removed."""
     sample: RowSample | None = None
+    filter: RowFilter | None = None
+    """Predicate of rows that are needed. The program's SQL applies it too."""
+    reduced_above: int | None = None
+    """Number of rows above which a task leaves out rows that are not needed; None: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +177,8 @@ class StageProgram:
     sink: StageSink
     functions: tuple[FunctionUse, ...] = ()
     """Users' functions that the SQL calls."""
+    edges: tuple[KeyEdge, ...] = ()
+    """Rows of blocks that the program does not need. Its result is the same with or without them."""
 
     @property
     def data_inputs(self) -> tuple[DataInput, ...]:

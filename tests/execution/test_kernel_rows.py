@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sharkpy.base.errors import InternalError
 from sharkpy.columnar.block import Block, encode_block
-from sharkpy.execution.tasks import kernel_rows as kernel_rows_module
+from sharkpy.execution.tasks import machine_work
 from sharkpy.execution.tasks.kernel_rows import kernel_rows
 from sharkpy.execution.tasks.kernel_steps import machine_program
 from sharkpy.physical.kernel_code import NULL_CODE, Code, column_code, constant_code
@@ -193,8 +193,8 @@ def test_no_rows_and_no_blocks() -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_many_groups_in_several_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_rows_module, "_FEW_ROWS", 100)
-    monkeypatch.setattr(kernel_rows_module, "_FIRST_KEYS", 1 << 11)
+    monkeypatch.setattr(machine_work, "_FEW_ROWS", 100)
+    monkeypatch.setattr(machine_work, "_FIRST_KEYS", 1 << 11)
     rows = rows_of(7, 20_000, 0.01)
     aggregates = [COUNT, Code("sum", (A,)), Code("min", (B,)), Code("max", (B,))]
     for keys in ([B], [A], [A, C], []):

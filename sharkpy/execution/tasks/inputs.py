@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -168,12 +168,16 @@ class ParquetScan(BatchStream):
         self.note_read = note_read
 
 
+BlockRows = Any
+"""Positions of the needed rows of a block, as an Arrow array in order; None: all rows."""
 Relation = list[pa.Table | BatchStream]
 """Parts of a relation with one logical schema; their physical Arrow types may differ."""
 
 
-def open_input(spec: DataInput | KernelColumns, data: TaskData, metrics: TaskMetrics) -> Relation:
-    """Open the relation of `spec` in this task."""
+def open_input(
+    spec: DataInput | KernelColumns, data: TaskData, metrics: TaskMetrics, rows: Sequence[BlockRows] | None = None
+) -> Relation:
+    """Open the relation of `spec` in this task. `rows` are the needed rows of each block; None: all of all."""
     match spec:
         case BlockColumns(relation):
             handles = dict(data.part.blocks).get(relation, ())
@@ -181,9 +185,10 @@ def open_input(spec: DataInput | KernelColumns, data: TaskData, metrics: TaskMet
                 return [_no_rows(spec)]
             metrics.rows_in += sum(handle.num_rows for handle in handles)
             _count_places(handles, metrics)
-            return _read_blocks(spec, handles, data)
+            return _read_blocks(spec, handles, data, rows or (None,) * len(handles))
         case KernelColumns(_, blocks):
-            return [_kernel(spec, dict(data.part.blocks).get(blocks.relation, ()), data, metrics)]
+            handles = dict(data.part.blocks).get(blocks.relation, ())
+            return [_kernel(spec, handles, data, metrics, rows or (None,) * len(handles))]
         case FileColumns(relation):
             return [_files(spec, dict(data.part.splits).get(relation, ()), metrics, data)]
         case ExchangeColumns(_, exchange_id, schema, spread):
@@ -290,25 +295,29 @@ def _count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:
             metrics.blocks_remote += not is_here
 
 
-def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData) -> Relation:
+def _read_blocks(
+    spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData, rows: Sequence[BlockRows]
+) -> Relation:
     """Read blocks into one table per physical schema. Blocks with equal encodings are concatenated without copying.
 
     Blocks beyond the limit of decoded bytes are streamed; mapped columns do not count.
     """
     from sharkpy.columnar.store import open_block
-    from sharkpy.physical.integer_columns import decoded_bytes, read_block, with_keys
+    from sharkpy.physical.integer_columns import decoded_bytes, read_block, read_rows, with_keys
 
-    def table_of(block: Block) -> pa.Table:
-        return read_block(block, spec) if spec.names else _rows_only(block.num_rows)
+    def table_of(block: Block, needed: BlockRows) -> pa.Table:
+        if not spec.names:
+            return _rows_only(block.num_rows if needed is None else len(needed))
+        return read_block(block, spec) if needed is None else read_rows(block, spec, needed)
 
     def read(place: int) -> pa.Table:
         handle = handles[place]
         try:
-            table = table_of(blocks[place])
+            table = table_of(blocks[place], rows[place])
         except CorruptionError as error:
             _rebuild_for(error, handle, data)
             blocks[place] = open_block(handle)
-            table = table_of(blocks[place])
+            table = table_of(blocks[place], rows[place])
         return with_keys(_sampled(table, spec, handle), spec)
 
     groups: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
@@ -326,7 +335,13 @@ def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskD
     return tables if num_read == len(blocks) else [*tables, _stream_blocks(spec, handles[num_read:], data)]
 
 
-def _kernel(spec: KernelColumns, handles: Sequence[BlockHandle], data: TaskData, metrics: TaskMetrics) -> pa.Table:
+def _kernel(
+    spec: KernelColumns,
+    handles: Sequence[BlockHandle],
+    data: TaskData,
+    metrics: TaskMetrics,
+    rows: Sequence[BlockRows],
+) -> pa.Table:
     from sharkpy.columnar.store import open_block
     from sharkpy.execution.tasks.kernel_rows import kernel_rows
 
@@ -337,7 +352,7 @@ def _kernel(spec: KernelColumns, handles: Sequence[BlockHandle], data: TaskData,
     while table is None:
         blocks = [_read_or_rebuild(open_block, handle, data) for handle in handles]
         try:
-            table = kernel_rows(spec, blocks, data.threads)
+            table = kernel_rows(spec, blocks, data.threads, rows)
         except CorruptionError as error:
             # Each block is made again at most once.
             damaged = by_id.pop(error.block_id or "", None)

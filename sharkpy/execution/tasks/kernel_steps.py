@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sharkpy.columnar.machine_steps import NULL, WIDTH, Step
-from sharkpy.physical.kernel_code import Code
+from sharkpy.physical.kernel_code import Code, column_code
 from sharkpy.physical.stage_program import GroupKey, KernelColumns
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
@@ -78,6 +78,17 @@ def machine_program(kernel: KernelColumns, nullable: frozenset[str]) -> MachineP
     return _Assembler(nullable).program(kernel)
 
 
+@functools.lru_cache(maxsize=256)
+def selection_program(
+    conditions: tuple[Code, ...], members: tuple[str, ...], nullable: frozenset[str]
+) -> MachineProgram:
+    """Return the program that emits the rows for which all `conditions` are true.
+
+    Column `members[i]` has to be in set i, too.
+    """
+    return _Assembler(nullable).selection(conditions, members)
+
+
 class _Assembler:
     def __init__(self, nullable: frozenset[str]) -> None:
         self._nullable = nullable
@@ -90,12 +101,28 @@ class _Assembler:
         self._totals: dict[tuple[Step, Code | None], int] = {}
 
     def program(self, kernel: KernelColumns) -> MachineProgram:
-        for code, low, high in _ranges(kernel.conditions):
-            self._emit(Step.FILTER, self._value(code), low, high)
-            self._values.clear()
+        self._filter(kernel.conditions)
         keys, num_groups, lanes = self._grouped(kernel.keys)
         self._total(Step.COUNT, None)
         results = tuple(self._result(alias, code) for alias, code in kernel.aggregates)
+        return self._finished(keys, num_groups, lanes, results)
+
+    def selection(self, conditions: tuple[Code, ...], members: tuple[str, ...]) -> MachineProgram:
+        self._filter(conditions)
+        for number, alias in enumerate(members):
+            self._emit(Step.MEMBER, self._value(column_code(alias)), number)
+            self._values.clear()
+        self._emit(Step.EMIT)
+        return self._finished((), 1, 1, ())
+
+    def _filter(self, conditions: tuple[Code, ...]) -> None:
+        for code, low, high in _ranges(conditions):
+            self._emit(Step.FILTER, self._value(code), low, high)
+            self._values.clear()
+
+    def _finished(
+        self, keys: tuple[PackedKey, ...], num_groups: int | None, lanes: int, results: tuple[Total, ...]
+    ) -> MachineProgram:
         steps = np.zeros((len(self._steps), WIDTH), np.int64)
         for place, step in enumerate(self._steps):
             steps[place, : len(step)] = step

@@ -35,6 +35,7 @@ from sharkpy.execution.tasks.partitioned_writes import (
     write_bucketed_files,
     write_partitioned_files,
 )
+from sharkpy.execution.tasks.reduced_inputs import reduced_inputs
 from sharkpy.execution.tasks.report import BlockResult, FileResult, read_figures, spilled_bytes
 from sharkpy.execution.tasks.sinks import (
     Payload,
@@ -135,7 +136,7 @@ def task_batches(
 ) -> Generator[Iterator[pa.RecordBatch]]:
     """Yield the program's rows as streamed batches with the names and Arrow types of its output."""
     schema = arrow_schema(program.output)
-    with _relations(program, data, metrics, batch_rows) as relations:
+    with _relations(program, data, connection, metrics, batch_rows) as relations:
         if not program.sql:
             yield _counted(_pass_through(relations, schema), metrics)
             return
@@ -149,7 +150,7 @@ def _query_batches(
 ) -> Generator[Iterator[pa.RecordBatch]]:
     """Yield the program's rows in the query's types, with separate counts for this thread."""
     own = metrics.for_subquery()
-    with _relations(program, data, own, batch_rows) as relations:
+    with _relations(program, data, connection, own, batch_rows) as relations:
         if not program.sql:
             yield _counted(relation_batches(next(iter(relations.values()))), own)
         else:
@@ -171,7 +172,7 @@ def _keyed_batches(
     """Yield the rows with the last column that `keyed_sql` adds: the hash of their key, or their bucket."""
     sql = keyed_sql(program.sql or f"SELECT * FROM {program.inputs[0].relation}")
     with (
-        _relations(program, data, metrics, batch_rows) as relations,
+        _relations(program, data, connection, metrics, batch_rows) as relations,
         _query(connection, relations, program, sql, metrics, batch_rows) as reader,
     ):
         yield _counted(iter(reader), metrics)
@@ -179,10 +180,11 @@ def _keyed_batches(
 
 @contextmanager
 def _relations(
-    program: StageProgram, data: TaskData, metrics: TaskMetrics, batch_rows: int
+    program: StageProgram, data: TaskData, connection: DuckDBPyConnection, metrics: TaskMetrics, batch_rows: int
 ) -> Generator[dict[str, Relation]]:
     """Open the relations of the program's inputs in this task. Steps run until the body ends."""
     small = small_tables(program, data, metrics)
+    reduced = reduced_inputs(program, data.part, connection, data.threads)
     with contextlib.ExitStack() as steps:
         relations: dict[str, Relation] = {}
         for spec in program.inputs:
@@ -194,7 +196,7 @@ def _relations(
             elif spec.relation in small:
                 relations[spec.relation] = [small[spec.relation]]
             else:
-                relations[spec.relation] = open_input(spec, data, metrics)
+                relations[spec.relation] = open_input(spec, data, metrics, reduced.get(spec.relation))
         yield relations
 
 

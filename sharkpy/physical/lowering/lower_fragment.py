@@ -12,6 +12,7 @@ from sharkpy.base.errors import ResourceError, UnsupportedError
 from sharkpy.base.tree import TreeNode, field_names
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical import operators
+from sharkpy.physical.lowering.key_edges import key_edges
 from sharkpy.physical.lowering.lower_aggregate import lower_aggregate, lower_window_operator
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
 from sharkpy.physical.lowering.lower_join import lower_generate, lower_join
@@ -20,7 +21,7 @@ from sharkpy.physical.lowering.select import Builder, Select
 from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.operators import BlockSet, ExchangeRead, HashAggregate, StepOperator
 from sharkpy.physical.plan import PhysicalPlan, column_name
-from sharkpy.physical.stage_program import ResultSink, StageInput, StageProgram, StepColumns
+from sharkpy.physical.stage_program import KeyEdge, ResultSink, StageInput, StageProgram, StepColumns
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall
 from sharkpy.plan.references import is_deep
 from sharkpy.udf import registry
@@ -43,6 +44,7 @@ class LoweredFragment:
     functions: tuple[FunctionUse, ...] = ()
     kernels: tuple[Decision, ...] = ()
     """Decisions between kernels and DuckDB."""
+    edges: tuple[KeyEdge, ...] = ()
 
 
 _PASSED_ON = (
@@ -53,7 +55,8 @@ _PASSED_ON = (
 
 
 def lower_fragment(fragment: PhysicalPlan, relations: Iterator[int] | None = None) -> LoweredFragment:
-    builder = Builder(coded_columns(fragment), shared_queries(fragment), relations)
+    shapes = shared_queries(fragment)
+    builder = Builder(coded_columns(fragment), shapes, relations)
     select = _lower(fragment, builder)
     output = fragment.output
     is_input = isinstance(fragment, _PASSED_ON) and select.is_bare and not _is_read_by_query(fragment)
@@ -62,7 +65,9 @@ def lower_fragment(fragment: PhysicalPlan, relations: Iterator[int] | None = Non
     sql = "" if passes else builder.finished(select, output)
     _check_size(fragment, sql)
     functions = functions_used(fragment) if sql else ()
-    return LoweredFragment(sql, tuple(builder.inputs), tuple(builder.leaves), functions, tuple(builder.kernels))
+    edges, decisions = key_edges(fragment, builder.leaves, shapes)
+    inputs, leaves = tuple(builder.inputs), tuple(builder.leaves)
+    return LoweredFragment(sql, inputs, leaves, functions, (*builder.kernels, *decisions), edges)
 
 
 def _is_read_by_query(fragment: PhysicalPlan) -> bool:
@@ -222,7 +227,7 @@ def _generate(plan: operators.Generate, builder: Builder) -> Select:
 def _step(plan: operators.StepOperator, builder: Builder) -> Select:
     """Return the relation of a step, which is made from the rows of its own query."""
     below = lower_fragment(plan.child, builder.relations)
-    program = StageProgram(below.sql, below.inputs, plan.child.schema, ResultSink(), below.functions)
+    program = StageProgram(below.sql, below.inputs, plan.child.schema, ResultSink(), below.functions, below.edges)
     builder.leaves += below.leaves
     builder.kernels += below.kernels
     relation = builder.relation()

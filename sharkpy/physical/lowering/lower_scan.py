@@ -5,7 +5,9 @@ String columns that only group rows are read as indexes into their few values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.physical.column_bounds import ColumnRange
@@ -33,10 +35,12 @@ from sharkpy.physical.stage_program import (
     ExchangeColumns,
     FileColumns,
     GivenColumns,
+    RowFilter,
     StageInput,
 )
-from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjuncts
 from sharkpy.plan.logical import JoinKind
+from sharkpy.udf import registry
 from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.values.types import BOOLEAN, DATE, INTEGER_TYPES, DataType, DecimalType
 
@@ -82,11 +86,52 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
         plan.keys,
         plan.sample,
     )
+    terms = [(term, lower(term, scope)) for term in conjuncts(plan.predicate)]
+    if is_read_by_kernels(plan):
+        least = 0 if plan.kernels == "always" else _REDUCED_ABOVE
+        stage_input = replace(stage_input, filter=_filter(terms, aliases, plan.names, forms), reduced_above=least)
     builder.add_input(stage_input, plan)
-    is_kernel = plan.kernels == "always" or (plan.kernels == "driver" and plan.is_single)
-    rows = KernelRows(stage_input) if is_kernel and plan.sample is None else None
-    select = Select(relation, scope, rows=rows)
-    return select if plan.predicate is None else select.restricted(lower(plan.predicate, scope))
+    many_rows = plan.kernels == "always" or (plan.bounds.most_rows or 0) >= _LEAST_KERNEL_ROWS
+    select = Select(relation, scope, rows=KernelRows(stage_input) if is_read_by_kernels(plan) and many_rows else None)
+    for _, value in terms:
+        select = select.restricted(value)
+    return select
+
+
+_LEAST_KERNEL_ROWS = 1 << 16
+"""Rows below which a kernel saves less than a millisecond."""
+_REDUCED_ABOVE = 10_000
+"""Number of rows up to which it saves no time to leave out rows that are not needed."""
+_ALIAS = re.compile("'[^']*'|\"([^\"]*)\"")
+
+
+def is_read_by_kernels(scan: BlockScan) -> bool:
+    return (scan.kernels == "always" or (scan.kernels == "driver" and scan.is_single)) and scan.sample is None
+
+
+def has_code(scan: BlockScan, column: ColumnRef) -> bool:
+    """Whether kernels can read an integer column."""
+    known = dict(scan.bounds.ranges).get(scan.names_by_id[column.column_id])
+    return known is not None and known.sql_type is not None and known.low > LOWEST
+
+
+def _filter(
+    terms: Sequence[tuple[Expr, Value]], aliases: Sequence[str], names: Sequence[str], forms: Sequence[str]
+) -> RowFilter | None:
+    """Return the terms of a predicate that have the same value each time they are computed."""
+    conditions = [value.code for _, value in terms if value.code is not None]
+    texts = [value.logical() for term, value in terms if value.code is None and _is_constant(term)]
+    if not conditions and not texts:
+        return None
+    stored = {alias: f"{name}:{form}" for alias, name, form in zip(aliases, names, forms, strict=True)}
+    written = [value.logical() for term, value in terms if value.code is not None or _is_constant(term)]
+    key = _ALIAS.sub(lambda found: f'"{stored.get(found[1], found[1])}"' if found[1] else found[0], "\n".join(written))
+    return RowFilter(tuple(conditions), tuple(texts), key)
+
+
+def _is_constant(term: Expr) -> bool:
+    calls = (node.function for node in term.walk() if isinstance(node, Call))
+    return all((row := registry.scalar(name)) is not None and row.is_deterministic for name in calls)
 
 
 def _coded(alias: str, dtype: DataType, values: tuple[str | None, ...]) -> Value:

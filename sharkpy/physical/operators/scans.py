@@ -83,11 +83,16 @@ class BlockScan(PhysicalPlan):
     """Keys that a join above has, by stored column. Rows with other keys may be removed."""
     sample: RowSample | None = None
     kernels: str = field(compare=False, repr=False, default="never")
-    """Stages in which kernels may aggregate the rows: "always", "driver" (only there) or "never"."""
+    """Stages in which kernels may read the rows: "always", "driver" (only there) or "never"."""
 
     def with_blocks(self, blocks: BlockSet) -> BlockScan:
         """Return the scan of some of its blocks."""
         return replace(self, blocks=blocks, bounds=self.bounds.with_rows(blocks.num_rows))
+
+    @property
+    def is_whole(self) -> bool:
+        """True if each task reads all rows."""
+        return self.is_single or self.is_replicated
 
     @property
     def names_by_id(self) -> dict[int, str]:

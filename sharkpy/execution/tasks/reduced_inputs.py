@@ -1,0 +1,266 @@
+"""Rows of blocks that a query needs: its scans' predicates and its joins' keys are applied before DuckDB reads them.
+
+1. Relations come in order of the rows that they are expected to leave, the fewest first. Each is filtered by its own
+   predicate, and by the keys of the relations before it to which it is joined (predicate transfer, CIDR 2024).
+2. The vector machine computes the rows. DuckDB computes predicates for which there is no code.
+3. A block never changes, so its rows for a predicate and for the keys of other blocks are cached (predicate caching,
+   SIGMOD 2024).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.base.errors import CorruptionError
+from sharkpy.columnar.block_cache import column_cache
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.execution.tasks.kernel_steps import selection_program
+from sharkpy.execution.tasks.machine_work import (
+    MORSEL,
+    BlockWork,
+    KeySet,
+    Numbers,
+    State,
+    nullable_columns,
+    run_morsels,
+    stored_column,
+)
+from sharkpy.physical.stage_program import BlockColumns, KernelColumns, KeyEdge, RowFilter, StageProgram, TaskInput
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from sharkpy.columnar.block import Block
+
+    Rows = pa.Array[Any]
+
+_ALL = pa.nulls(0)
+"""Rows of a block of which most are needed."""
+_MOST_KEPT = 0.5
+"""Share of rows above which removing the others costs more than it saves."""
+_MOST_SPAN = 1 << 27
+"""Largest distance of the least and the greatest key of a set: 16 MB of bits."""
+_FILTERED = 4
+"""Factor by which a predicate is expected to reduce a relation."""
+_PLACE = "shark_place"
+_NO_FILTER = RowFilter((), (), "")
+Reduced = Mapping[str, Sequence["Rows | None"]]
+"""For each block of some relations, the needed rows in order; None means all."""
+
+
+def reduced_inputs(program: StageProgram, part: TaskInput, connection: DuckDBPyConnection, threads: int) -> Reduced:
+    """Return the rows that `program` needs of its relations of blocks, if it saves time to leave out the rest."""
+    blocks = dict(part.blocks)
+    joined = {name for edge in program.edges for name in (edge.relation, edge.source)}
+    relations = [
+        _Relation(spec, handles, threads)
+        for spec in (one.blocks if isinstance(one, KernelColumns) else one for one in program.inputs)
+        if isinstance(spec, BlockColumns) and spec.reduced_above is not None
+        if spec.filter or spec.relation in joined
+        if (handles := blocks.get(spec.relation))
+    ]
+    try:
+        return _reduced(relations, program.edges, connection)
+    except CorruptionError:
+        # The scan rebuilds the block.
+        return {}
+
+
+def _reduced(relations: list[_Relation], edges: Sequence[KeyEdge], connection: DuckDBPyConnection) -> Reduced:
+    waiting, done = {one.name: one for one in relations}, dict[str, _Relation]()
+    while True:
+        known = {name: _known_edges(name, edges, done) for name in waiting}
+        # A relation that nothing reduces yet has all its keys, which reduce nothing.
+        able = [one for name, one in waiting.items() if one.is_filtered or known[name]]
+        if not able:
+            break
+        relation = min(able, key=lambda one: one.expected_rows(known[one.name]))
+        del waiting[relation.name]
+        restricts = any(edge.source == relation.name and edge.relation in waiting for edge in edges)
+        if relation.num_rows > relation.reduced_above or restricts:
+            relation.reduce(known[relation.name], connection)
+        done[relation.name] = relation
+    return {name: relation.rows for name, relation in done.items() if relation.is_reduced}
+
+
+def _known_edges(name: str, edges: Sequence[KeyEdge], done: Mapping[str, _Relation]) -> list[_KnownEdge]:
+    """Return the edges to a relation from reduced ones, the most selective first."""
+    found = [(edge, done[edge.source]) for edge in edges if edge.relation == name and edge.source in done]
+    return sorted((one for one in found if one[1].is_reduced), key=lambda one: one[1].share)
+
+
+class _Relation:
+    """Relation of blocks; `rows` are the needed rows of each block, or None for all."""
+
+    def __init__(self, spec: BlockColumns, handles: Sequence[BlockHandle], threads: int) -> None:
+        self.name = spec.relation
+        self.num_rows = sum(handle.num_rows for handle in handles)
+        self.rows: list[Rows | None] = [None] * len(handles)
+        self.reduced_above = spec.reduced_above or 0
+        self.is_filtered = spec.filter is not None
+        self._spec = spec
+        self._filter = spec.filter or _NO_FILTER
+        self._handles = handles
+        self._threads = threads
+        self._columns = dict(zip(spec.aliases, spec.names, strict=True))
+        self._key = ""
+        self._sets: dict[str, KeySet | None] = {}
+
+    def expected_rows(self, edges: Sequence[_KnownEdge]) -> float:
+        """Return an estimate of the rows that the predicate and the keys of `edges` leave."""
+        share = min((source.share for _, source in edges), default=1.0)
+        return share * self.num_rows / (_FILTERED if self.is_filtered else 1)
+
+    @property
+    def share(self) -> float:
+        """Share of rows that are needed."""
+        pairs = zip(self.rows, self._handles, strict=True)
+        needed = sum(handle.num_rows if rows is None else len(rows) for rows, handle in pairs)
+        return needed / max(self.num_rows, 1)
+
+    @property
+    def is_reduced(self) -> bool:
+        return self.share <= _MOST_KEPT
+
+    def reduce(self, edges: Sequence[_KnownEdge], connection: DuckDBPyConnection) -> None:
+        """Find the needed rows by the relation's predicate and the keys of other relations."""
+        from sharkpy.columnar.store import open_block
+
+        keys = (f"{self._columns[edge.alias]} {source.fingerprint(edge.source_alias)}" for edge, source in edges)
+        self._key = "\n".join((self._filter.key, *keys))
+        blocks, cache = [open_block(handle) for handle in self._handles], column_cache()
+        found = [cache.find(block, ("rows", self._key)) for block in blocks]
+        missing = [block for block, rows in zip(blocks, found, strict=True) if rows is None]
+        if missing:
+            made = iter(self._needed_rows(missing, edges, connection))
+            for place, block in enumerate(blocks):
+                if found[place] is None:
+                    rows = next(made)
+                    is_worth = len(rows) <= _MOST_KEPT * block.num_rows
+                    found[place] = cache.put(block, ("rows", self._key), rows if is_worth else _ALL)
+        self.rows = [None if rows is None or rows.type == pa.null() else rows for rows in found]
+
+    def fingerprint(self, alias: str) -> str:
+        """Return a text that is equal for equal keys in column `alias` of the needed rows."""
+        digest = hashlib.blake2b(self._key.encode(), digest_size=16)
+        for handle in self._handles:
+            digest.update(handle.block_id.encode())
+        return f"{self._columns[alias]} {digest.hexdigest()}"
+
+    def key_set(self, alias: str) -> KeySet | None:
+        """Return the keys in column `alias` of the needed rows, or None if they are too far apart."""
+        if alias not in self._sets:
+            self._sets[alias] = _key_set(self._values(alias))
+        return self._sets[alias]
+
+    def _values(self, alias: str) -> Numbers:
+        from sharkpy.columnar.store import open_block
+
+        place, parts = self._spec.aliases.index(alias), [np.empty(0, np.int64)]
+        for handle, rows in zip(self._handles, self.rows, strict=True):
+            array, base, factor = stored_column(open_block(handle), self._spec, place, rows)
+            parts.append(base + factor * array.drop_null().to_numpy(zero_copy_only=False).astype(np.int64))
+        return np.concatenate(parts)
+
+    def _needed_rows(
+        self, blocks: Sequence[Block], edges: Sequence[_KnownEdge], connection: DuckDBPyConnection
+    ) -> list[Rows]:
+        sets = [(edge.alias, known) for edge, source in edges if (known := source.key_set(edge.source_alias))]
+        if self._filter.conditions or sets:
+            rows = selected_rows(self._spec, blocks, self._filter.conditions, sets, self._threads)
+        else:
+            rows = [pa.array(np.arange(block.num_rows, dtype=np.uint32)) for block in blocks]
+        return _matching_rows(self._spec, blocks, rows, self._filter.texts, connection) if self._filter.texts else rows
+
+
+_KnownEdge = tuple[KeyEdge, _Relation]
+
+
+def selected_rows(
+    spec: BlockColumns,
+    blocks: Sequence[Block],
+    conditions: tuple[Any, ...],
+    sets: Sequence[tuple[str, KeySet]],
+    threads: int,
+) -> list[Rows]:
+    """Return the rows of each block for which all `conditions` are true and columns, by alias, are in their sets."""
+    members = tuple(alias for alias, _ in sets)
+    used = {*members, *(name for code in conditions for name in code.columns())}
+    program = selection_program(tuple(conditions), members, nullable_columns(spec, used, blocks))
+    work = BlockWork(program, spec, blocks, [known for _, known in sets])
+    found: list[dict[int, Numbers]] = [{} for _ in blocks]
+
+    def run(place: int, start: int) -> None:
+        state = State.of(program)
+        state.keys = np.empty(MORSEL + 1, np.int64)
+        work.run(state, place, start)
+        found[place][start] = state.keys[: int(state.num_keys[0])].astype(np.uint32)
+
+    run_morsels(run, work.sizes, threads)
+    none = np.empty(0, np.uint32)
+    return [pa.array(np.concatenate([none, *(parts[start] for start in sorted(parts))])) for parts in found]
+
+
+def _matching_rows(
+    spec: BlockColumns,
+    blocks: Sequence[Block],
+    rows: Sequence[Rows],
+    texts: Sequence[str],
+    connection: DuckDBPyConnection,
+) -> list[Rows]:
+    """Return the subset of each block's `rows` for which DuckDB finds all `texts` true."""
+    from sharkpy.execution.tasks.inputs import registered_inputs
+    from sharkpy.physical.integer_columns import read_block, read_rows
+
+    condition = " AND ".join(texts)
+    places = [place for place, alias in enumerate(spec.aliases) if f'"{alias}"' in condition]
+    used = _of_places(spec, places)
+    groups: dict[pa.Schema, list[pa.Table]] = {}
+    start = 0
+    for block, wanted in zip(blocks, rows, strict=True):
+        is_whole = len(wanted) == block.num_rows
+        table = read_block(block, used) if is_whole else read_rows(block, used, wanted)
+        numbers = pa.array(np.arange(start, start + len(wanted), dtype=np.int64))
+        table = table.append_column(_PLACE, numbers).replace_schema_metadata(None)
+        groups.setdefault(table.schema, []).append(table)
+        start += len(wanted)
+    relation: Any = [pa.concat_tables(tables) for tables in groups.values()]
+    with registered_inputs(connection, {spec.relation: relation}) as reading:
+        sql = reading(f"SELECT {_PLACE} FROM {spec.relation} WHERE {condition}")
+        found = np.sort(connection.execute(sql).fetchnumpy()[_PLACE])
+    ends = np.searchsorted(found, np.cumsum([0, *map(len, rows)]))
+    starts = np.cumsum([0, *map(len, rows)])
+    return [
+        wanted.take(pa.array(found[ends[place] : ends[place + 1]] - starts[place])) for place, wanted in enumerate(rows)
+    ]
+
+
+def _of_places(spec: BlockColumns, places: Sequence[int]) -> BlockColumns:
+    def chosen(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(values[place] for place in places) if values else ()
+
+    return BlockColumns(
+        spec.relation,
+        chosen(spec.names),
+        chosen(spec.aliases),
+        forms=chosen(spec.forms),
+        values=chosen(spec.values),
+    )
+
+
+def _key_set(values: Numbers) -> KeySet | None:
+    from sharkpy.columnar.vector_machine import set_bits
+
+    if not len(values):
+        return KeySet(np.zeros(1, np.uint8), 0, -1)
+    low, high = int(values.min()), int(values.max())
+    if high - low >= _MOST_SPAN:
+        return None
+    bits = np.zeros((high - low) // 8 + 1, np.uint8)
+    set_bits(values, low, bits)
+    return KeySet(bits, low, high)

@@ -1,0 +1,128 @@
+"""Keys of joins that restrict scans in the same stage: a row without a match contributes nothing.
+
+The edges only name columns. A task decides with the number of rows which of them it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sharkpy.optimizer.decisions import Decision
+from sharkpy.physical.learned_filters import integer_column, join_edges, targets, through_project
+from sharkpy.physical.lowering.lower_scan import has_code, is_read_by_kernels
+from sharkpy.physical.operators import (
+    BlockScan,
+    Filter,
+    Generate,
+    HashAggregate,
+    HashJoin,
+    LimitOperator,
+    NestedLoopJoin,
+    Project,
+    SortOperator,
+    StepOperator,
+    TopN,
+    WindowOperator,
+)
+from sharkpy.physical.plan import PhysicalPlan, column_name
+from sharkpy.physical.stage_program import KeyEdge
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.references import column_ids
+from sharkpy.plan.references import substitute as substituted
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    scan: BlockScan
+    column: ColumnRef
+
+
+def key_edges(
+    fragment: PhysicalPlan, leaves: Sequence[tuple[str, PhysicalPlan]], shared: Mapping[int, object]
+) -> tuple[tuple[KeyEdge, ...], tuple[Decision, ...]]:
+    """Return the edges between scans that have relations in `leaves`, with one decision for each restricted scan.
+
+    `shared` has the id() of each aggregate that is computed once for several places. Edges do not cross it, since its
+    other places need all groups.
+    """
+    relations = {id(leaf): relation for relation, leaf in leaves}
+    found: dict[KeyEdge, tuple[BlockScan, BlockScan]] = {}
+    above = dict(_shared_above(fragment, shared, frozenset()))
+    for join in _own_nodes(fragment):
+        if not isinstance(join, HashJoin):
+            continue
+        for edge in join_edges(join):
+            source = _origin(edge.build, edge.build_key)
+            if source is None or edge.null_safe or not source.scan.is_whole:
+                continue
+            for target in targets(edge.probe, edge.probe_key):
+                one = _column(target.scan, target.key) if isinstance(target.scan, BlockScan) else None
+                if one is None or above.get(id(one.scan)) != above[id(join)]:
+                    continue
+                if id(one.scan) in relations and id(source.scan) in relations:
+                    names = [column_name(end.column.column_id) for end in (one, source)]
+                    key = KeyEdge(relations[id(one.scan)], names[0], relations[id(source.scan)], names[1])
+                    found[key] = (one.scan, source.scan)
+    return tuple(found), tuple(_decisions(found))
+
+
+def _decisions(found: Mapping[KeyEdge, tuple[BlockScan, BlockScan]]) -> Iterator[Decision]:
+    sources: dict[str, dict[str, None]] = {}
+    names: dict[str, str] = {}
+    for edge, (scan, source) in found.items():
+        names[edge.relation] = scan.table_name
+        sources.setdefault(edge.relation, {})[source.table_name] = None
+    for relation, tables in sources.items():
+        text = f"{names[relation]} may be read without rows that have no match in {', '.join(tables)}"
+        yield Decision("key_edge", text, is_planned=True)
+
+
+def _own_nodes(plan: PhysicalPlan) -> Iterator[PhysicalPlan]:
+    """Yield the operators whose inputs belong to the same program."""
+    yield plan
+    if not isinstance(plan, StepOperator):
+        for child in plan.children:
+            yield from _own_nodes(child)
+
+
+def _shared_above(
+    plan: PhysicalPlan, shared: Mapping[int, object], above: frozenset[int]
+) -> Iterator[tuple[int, frozenset[int]]]:
+    """Yield the id() of each operator, and the ids of the shared aggregates above it."""
+    yield id(plan), above
+    if id(plan) in shared:
+        above |= {id(plan)}
+    for child in plan.children:
+        yield from _shared_above(child, shared, above)
+
+
+def _origin(plan: PhysicalPlan, key: Expr) -> _Column | None:
+    """Return the scan's column that has all values of `key`, an expression over the output of `plan`."""
+    match plan:
+        case BlockScan():
+            return _column(plan, key)
+        case Filter() | SortOperator() | TopN() | LimitOperator() | WindowOperator() | Generate():
+            return _origin(plan.child, key) if _is_over(key, plan.child) else None
+        case Project():
+            return _origin(plan.child, through_project(plan, key))
+        case HashAggregate():
+            items = {item.column_id: item.expr for item in plan.groups if isinstance(item, Alias)}
+            below = substituted(key, items)
+            is_group = column_ids(key) <= {column.column_id for column in plan.group_columns}
+            return _origin(plan.child, below) if is_group else None
+        case HashJoin() | NestedLoopJoin():
+            side = next((side for side in (plan.left, plan.right) if _is_over(key, side)), None)
+            return None if side is None else _origin(side, key)
+    return None
+
+
+def _column(scan: BlockScan, key: Expr) -> _Column | None:
+    column = integer_column(scan, key)
+    usable = column is not None and is_read_by_kernels(scan) and has_code(scan, column)
+    return _Column(scan, column) if column is not None and usable else None
+
+
+def _is_over(key: Expr, plan: PhysicalPlan) -> bool:
+    ids = column_ids(key)
+    return bool(ids) and ids <= {column.column_id for column in plan.output}

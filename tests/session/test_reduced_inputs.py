@@ -1,0 +1,133 @@
+"""Rows that a query does not need are left out before DuckDB reads them: by predicates, by keys of joins, once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import sharkpy
+from sharkpy.execution.tasks import reduced_inputs
+from tests.rows import rows
+
+SIZES = {"big": 3000, "middle": 300, "small": 40}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    chance = random.Random(7)
+    folder = tmp_path_factory.mktemp("reduced") / "w"
+    with sharkpy.connect("local[2]", folder, shark_block_rows=700) as made:
+        for name, size in SIZES.items():
+            values = ", ".join(str(_row(chance, number)) for number in range(size)).replace("None", "NULL")
+            made.sql(
+                f"""CREATE TABLE {name} TBLPROPERTIES ('shark.cache' = 'MEMORY') AS
+                SELECT id, k, CAST(w AS BIGINT) AS w, CAST(d AS DATE) AS d, t, p FROM VALUES {values}
+                AS v (id, k, w, d, t, p)"""
+            ).close()
+        yield made
+
+
+def _row(chance: random.Random, number: int) -> tuple[Any, ...]:
+    key = None if chance.random() < 0.1 else chance.randrange(60)
+    wide = None if chance.random() < 0.1 else chance.randrange(60)
+    day, text = f"2024-0{chance.randrange(1, 10)}-15", f"t{chance.randrange(20)}"
+    return number, key, wide, day, text, f"{number} {chance.randrange(9)}"
+
+
+QUERIES = [
+    "SELECT b.id, s.t FROM big b JOIN small s ON b.k = s.k WHERE s.t < 't15'",
+    "SELECT b.id, m.id FROM big b JOIN middle m ON b.k = m.k JOIN small s ON m.w = s.w WHERE s.k < 20 AND b.w < 9",
+    "SELECT b.id FROM big b LEFT SEMI JOIN small s ON b.w = s.k AND s.d > '2024-05-01'",
+    "SELECT b.id FROM big b LEFT ANTI JOIN (SELECT k FROM middle WHERE p LIKE '%7') m ON b.k = m.k WHERE b.w = 4",
+    "SELECT b.id, s.id FROM big b LEFT JOIN (SELECT * FROM small WHERE k < 9) s ON b.k = s.k WHERE b.d = '2024-02-15'",
+    "SELECT b.id, s.id FROM (SELECT * FROM big WHERE k > 50) b RIGHT JOIN small s ON b.k = s.k AND s.w < 30",
+    """SELECT b.id, s.id FROM (SELECT * FROM big WHERE k > 50) b
+    FULL JOIN (SELECT * FROM small WHERE k < 9) s ON b.k = s.k""",
+    "SELECT b.id, s.id FROM big b JOIN small s ON b.k <=> s.k WHERE s.w < 20",
+    """SELECT id FROM big WHERE k IN (SELECT w FROM middle WHERE t = 't3')
+    AND w NOT IN (SELECT id FROM small WHERE id < 9)""",
+    """SELECT s.k, x.n, x.m FROM (SELECT k, count(*) AS n, max(w) AS m FROM big GROUP BY k) x
+    JOIN small s ON x.k = s.k WHERE s.t > 't3'""",
+    """WITH x AS (SELECT k, sum(w) AS total FROM big WHERE w > 3 GROUP BY k)
+    SELECT s.id, x.total, (SELECT min(total) FROM x) FROM x JOIN small s ON x.k = s.k JOIN middle m ON s.w = m.k
+    WHERE m.id < 9""",
+    """SELECT a.id, b.id FROM big a JOIN big b ON a.id = b.id + 1 JOIN small s ON a.k = s.k
+    WHERE s.id IN (3, 4) AND b.t <> a.t""",
+    "SELECT count(*), sum(b.w) FROM big b JOIN small s ON b.k = s.k AND b.w = s.w WHERE s.p LIKE '%3'",
+    """SELECT u.k, count(*) FROM (SELECT k FROM big UNION ALL SELECT w FROM middle UNION ALL SELECT 7) u
+    JOIN small s ON s.k = u.k WHERE s.d < '2024-04-01' GROUP BY u.k""",
+    "SELECT t, d FROM big WHERE t LIKE 't1%' AND k IS NULL AND d BETWEEN '2024-02-01' AND '2024-08-01'",
+    "SELECT count(*) FROM big WHERE k = 17",
+    "SELECT count(*) FROM big b JOIN small s ON b.k = s.k WHERE s.id < 0",
+    "SELECT s.id, b.r FROM small s JOIN (SELECT k, row_number() OVER (ORDER BY id) AS r FROM big) b ON s.k = b.k"
+    " WHERE s.id < 3",
+    "SELECT s.id, b.id FROM small s JOIN (SELECT * FROM big ORDER BY id LIMIT 50) b ON s.k = b.k WHERE s.w < 20",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_same_rows_with_and_without(session: sharkpy.SharkContext, query: str) -> None:
+    session.sql("SET shark.kernels=never")
+    expected = sorted(rows(session, query), key=repr)
+    assert expected
+    session.sql("SET shark.kernels=always")
+    assert sorted(rows(session, query), key=repr) == expected
+    # Now from the cache.
+    assert sorted(rows(session, query), key=repr) == expected
+
+
+def read_rows(session: sharkpy.SharkContext, query: str) -> dict[str, int]:
+    """Return the rows that DuckDB reads from each table."""
+    found = {}
+    for (line,) in rows(session, f"EXPLAIN ANALYZE {query}"):
+        words = line.split()
+        if "BlockScan" in words:
+            found[words[words.index("BlockScan") + 1].removeprefix("default.")] = int(words[0].replace(",", ""))
+    return found
+
+
+def test_duckdb_reads_only_the_rows_that_are_needed(session: sharkpy.SharkContext) -> None:
+    query = """SELECT count(*), max(b.p) FROM big b JOIN middle m ON b.k = m.k JOIN small s ON m.w = s.w
+    WHERE s.id = 3"""
+    session.sql("SET shark.kernels=never")
+    assert read_rows(session, query) == {"big": 3000, "middle": 300, "small": 1}
+    session.sql("SET shark.kernels=always")
+    found = read_rows(session, query)
+    assert found["small"] == 1
+    assert found["middle"] < 20
+    assert found["big"] < 700
+    decided = [line for (line,) in rows(session, f"EXPLAIN {query}") if "no match" in line]
+    assert "decided when planning: default.big may be read without rows that have no match in default.middle" in decided
+
+
+def test_the_rows_of_a_block_are_found_once(session: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.sql("SET shark.kernels=always")
+    made: list[int] = []
+    original = reduced_inputs.selected_rows
+
+    def counted(spec: Any, blocks: Any, *args: Any) -> Any:
+        made.append(len(blocks))
+        return original(spec, blocks, *args)
+
+    monkeypatch.setattr(reduced_inputs, "selected_rows", counted)
+    query = "SELECT b.t FROM big b JOIN small s ON b.k = s.k WHERE s.id < 6 AND b.w > 7"
+    first = rows(session, query)
+    assert sum(made) == 6
+    # Another text with the same predicate, under other names.
+    assert sorted(rows(session, query.replace("b.", "c.").replace("big b", "big AS c"))) == sorted(first)
+    assert sum(made) == 6
+    session.sql("INSERT INTO big SELECT 9000, max(k), 8, '2024-01-01', 'new', '' FROM small WHERE id < 6")
+    assert ("new",) in rows(session, query)
+    # Only the new block.
+    assert sum(made) == 7
+    session.sql("INSERT INTO small VALUES (5, 58, 11, '2024-01-01', 'new', '')")
+    assert len(rows(session, query)) > len(first) + 1
+
+
+def test_predicates_that_differ_each_time_are_left_to_the_query(session: sharkpy.SharkContext) -> None:
+    session.sql("SET shark.kernels=always")
+    query = "SELECT count(*) FROM big WHERE rand() < 0.2 AND length(t) > 1"
+    assert len({rows(session, query)[0] for _ in range(5)}) > 1

@@ -7,10 +7,13 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 
 _MODULE = "sharkpy.columnar.vector_machine"
 _COMPILE = f"import os; os.nice(10); from {_MODULE} import prepare; prepare()"
 _COMPILE_SECONDS = 300
+_PATIENCE_SECONDS = 1.0
+"""Time before the loading, so that a process that answers one query does not pay for it."""
 _log = logging.getLogger(__name__)
 
 
@@ -32,6 +35,7 @@ class _Loading:
         self.is_done = True
 
     def _load(self) -> None:
+        time.sleep(_PATIENCE_SECONDS)
         try:
             # The compiler would hold the interpreter's lock for seconds: another process fills its cache on disk.
             subprocess.run(
@@ -48,9 +52,9 @@ class _Loading:
 _loading = _Loading()
 
 
-def is_loaded() -> bool:
-    """Return whether the machine can run at once. The first call begins to load it."""
-    if not _loading.is_done:
+def is_loaded(*, begins: bool = True) -> bool:
+    """Return whether the machine can run at once. The first call that `begins` begins to load it."""
+    if begins and not _loading.is_done:
         _loading.begin()
     return _loading.is_done
 

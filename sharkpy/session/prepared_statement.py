@@ -18,6 +18,7 @@ from sharkpy.base.errors import (
     SparkLostError,
 )
 from sharkpy.base.thread_call import interruptible
+from sharkpy.columnar.machine_loading import is_loaded
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.plan_cache import CatalogLookups, Given, PlanCache, PlannedQuery
 from sharkpy.execution.queries.plan_query import plan_stage
@@ -73,7 +74,14 @@ class PreparedStatement:
         self._database = session.current_database
         engine = session.started_engine
         conf = session.conf
-        self._key = (text, self._database, conf.plan_changes(), conf.secrets_id, engine and engine.parallelism)
+        self._key = (
+            text,
+            self._database,
+            conf.plan_changes(),
+            conf.secrets_id,
+            engine and engine.parallelism,
+            is_loaded(begins=False),
+        )
         self._snapshot = session.snapshot()
         self._known = plans.find(self._key, self._snapshot)
         lookups = CatalogLookups(session.catalog, given)

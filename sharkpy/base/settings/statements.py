@@ -87,9 +87,9 @@ CHECK_STAGES = Setting(
 PRUNING = Setting("shark.pruning", True, "Skip blocks by their statistics.")
 KERNELS = Setting(
     "shark.kernels",
-    "never",
-    "Aggregate the rows of a cached table by compiled loops over its encoded columns, instead of by DuckDB. auto: for"
-    " many rows in the driver, once the loops are loaded.",
+    "auto",
+    "Filter and aggregate the rows of cached tables by compiled loops over their encoded columns, instead of by DuckDB."
+    " auto: for many rows in the driver, once the loops are loaded.",
     choices=("auto", "always", "never"),
 )
 LEARNED_FILTERS = Setting(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import current_cancellation
+from sharkpy.columnar.machine_loading import is_loaded
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.statement import planning
 from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -76,7 +77,8 @@ def plan_stage(
         optimized, was_known = _optimized(session, logical, context)
         if not was_known:
             return plan_physical(optimized, context), None
-        return session.engine.stage_cache.plan(logical, session.conf.plan_changes(), optimized, context)
+        changes = (session.conf.plan_changes(), is_loaded(begins=False))
+        return session.engine.stage_cache.plan(logical, changes, optimized, context)
 
     with planning(current_cancellation()):
         context = _planning_context(session, logical, snapshot)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical.learned_filters import integer_column, join_edges, targets, through_project
-from sharkpy.physical.lowering.lower_scan import has_code, is_read_by_kernels
+from sharkpy.physical.lowering.lower_scan import has_code, is_read_by_kernels, may_be_reduced
 from sharkpy.physical.operators import (
     BlockScan,
     Filter,
@@ -41,7 +41,7 @@ class _Column:
 def key_edges(
     fragment: PhysicalPlan, leaves: Sequence[tuple[str, PhysicalPlan]], shared: Mapping[int, object]
 ) -> tuple[tuple[KeyEdge, ...], tuple[Decision, ...]]:
-    """Return the edges between scans that have relations in `leaves`, with one decision for each restricted scan.
+    """Return the edges between scans that have relations in `leaves`, and the decision about them.
 
     `shared` has the id() of each aggregate that is computed once for several places. Edges do not cross it, since its
     other places need all groups.
@@ -64,18 +64,11 @@ def key_edges(
                     names = [column_name(end.column.column_id) for end in (one, source)]
                     key = KeyEdge(relations[id(one.scan)], names[0], relations[id(source.scan)], names[1])
                     found[key] = (one.scan, source.scan)
-    return tuple(found), tuple(_decisions(found))
-
-
-def _decisions(found: Mapping[KeyEdge, tuple[BlockScan, BlockScan]]) -> Iterator[Decision]:
-    sources: dict[str, dict[str, None]] = {}
-    names: dict[str, str] = {}
-    for edge, (scan, source) in found.items():
-        names[edge.relation] = scan.table_name
-        sources.setdefault(edge.relation, {})[source.table_name] = None
-    for relation, tables in sources.items():
-        text = f"{names[relation]} may be read without rows that have no match in {', '.join(tables)}"
-        yield Decision("key_edge", text, is_planned=True)
+    if not any(may_be_reduced(scan) for scan, _ in found.values()):
+        return (), ()
+    tables = ", ".join(dict.fromkeys(scan.table_name for scan, _ in found.values()))
+    text = f"kernels may leave out rows of {tables} that have no match in a join"
+    return tuple(found), (Decision("key_edge", text, is_planned=True),)
 
 
 def _own_nodes(plan: PhysicalPlan) -> Iterator[PhysicalPlan]:

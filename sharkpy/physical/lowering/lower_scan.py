@@ -109,6 +109,11 @@ def is_read_by_kernels(scan: BlockScan) -> bool:
     return (scan.kernels == "always" or (scan.kernels == "driver" and scan.is_single)) and scan.sample is None
 
 
+def may_be_reduced(scan: BlockScan) -> bool:
+    """Whether a task may leave out rows that are not needed, by the largest number of rows."""
+    return scan.kernels == "always" or (scan.bounds.most_rows or 0) > _REDUCED_ABOVE
+
+
 def has_code(scan: BlockScan, column: ColumnRef) -> bool:
     """Whether kernels can read an integer column."""
     known = dict(scan.bounds.ranges).get(scan.names_by_id[column.column_id])

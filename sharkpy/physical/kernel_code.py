@@ -13,11 +13,13 @@ from dataclasses import dataclass
 class Code:
     """Calculation: `op` of `args`.
 
-    1. `column` (a relation's column by `name`), `constant` (`number`), `null`.
+    1. `column` (a relation's column by `name`), `codes` (numbers of its values, in each block), `constant` (`number`),
+       `null`.
     2. `add`, `subtract`, `multiply`.
     3. `equal`, `not_equal`, `less`, `less_equal`: 1, 0, or NULL. `and`, `or`, `not` on them. `is_null` is 1 or 0.
     4. `choose`: its second argument if the first is 1, else its third.
-    5. Of a group: `sum`, `count` (of rows, or of an argument that is not NULL), `min`, `max`.
+    5. Of a group: `sum`, `count` (of rows, or of an argument that is not NULL), `min`, `max`, `distinct` (the number of
+       different `codes`).
     """
 
     op: str
@@ -27,7 +29,7 @@ class Code:
 
     def columns(self) -> Iterator[str]:
         """Yield the names of the columns, in order, also repeated ones."""
-        if self.op == "column":
+        if self.op in ("column", "codes"):
             yield self.name
         for arg in self.args:
             yield from arg.columns()
@@ -40,6 +42,10 @@ LOWEST = -(1 << 63)
 
 def column_code(name: str) -> Code:
     return Code("column", name=name)
+
+
+def codes_code(name: str) -> Code:
+    return Code("codes", name=name)
 
 
 def constant_code(number: int) -> Code:

@@ -129,15 +129,24 @@ class StepColumns:
     schema: Schema
 
 
+MOST_CODES = 1 << 26
+"""Largest number of different values of a coded key in a block, and NULL."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """Group key of a kernel: integers from `low` to `high`, or NULL, given in the DuckDB type `integer_type`."""
+    """Group key of a kernel: integers from `low` to `high`, or NULL, given in the DuckDB type `integer_type`.
+
+    If `is_coded`, it is a column of any type instead, given as it is. The kernel groups each block by its own codes of
+    the values, so a key may come from several blocks.
+    """
 
     alias: str
     code: Code
-    low: int
-    high: int
-    integer_type: str
+    low: int = 0
+    high: int = 0
+    integer_type: str = ""
+    is_coded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +154,8 @@ class KernelColumns:
     """Input relation of groups and their aggregates, which the vector machine makes from the rows of `blocks`.
 
     It has the name of `blocks`, which queries do not see. Rows count if all `conditions` are true. An aggregate is a
-    BIGINT by its alias. Without `keys`, there is one group.
+    BIGINT by its alias. Without `keys`, there is one group. With a coded key, groups are partial. If the filter of
+    `blocks` has texts, it is applied before.
     """
 
     relation: str

@@ -22,7 +22,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
             f"""CREATE TABLE facts TBLPROPERTIES ('shark.cache' = 'MEMORY') AS
             SELECT n, CAST(n % 5 AS INT) AS k, IF(n % 7 = 0, NULL, n * 3) AS gaps, CAST(n AS DECIMAL(12,2)) AS price,
                    date_add('2020-01-01', CAST(n % 900 AS INT)) AS day, CAST(n AS DOUBLE) AS real, n % 2 = 0 AS even,
-                   concat('c', n % 3) AS colour, concat('t', n) AS text
+                   concat('c', n % 3) AS colour, concat('t', n) AS text,
+                   IF(n % 11 = 0, NULL, concat('l', n % 300)) AS label,
+                   (n % 500) * 18000000000000000 AS wide, IF(n % 3 = 0, NULL, -9000000000000000000 + n) AS far
             FROM (SELECT posexplode(split(space({ROWS - 1}), ' ')) AS (n, x)) t"""
         ).fetchall()
         yield made
@@ -42,6 +44,17 @@ def planned(session: sharkpy.SharkContext, query: str, kernels: str) -> list[str
         "SELECT n, count(gaps) FROM facts WHERE n > 1000 GROUP BY n",
         "SELECT day, k, sum(CASE WHEN even THEN n ELSE -1 END) FROM facts GROUP BY day, k",
         "SELECT gaps, sum(n) FROM facts WHERE gaps IS NULL OR gaps < 5000 GROUP BY gaps",
+        "SELECT text, count(*), min(n), max(day), avg(gaps), sum(price) FROM facts WHERE n < 9000 GROUP BY text",
+        "SELECT colour, label, k, sum(gaps), count(gaps) FROM facts GROUP BY colour, label, k",
+        "SELECT wide, label, count(*) FROM facts WHERE k < 3 GROUP BY wide, label",
+        "SELECT wide, far, n, count(*) FROM facts WHERE n < 700 GROUP BY wide, far, n",
+        "SELECT count(DISTINCT label), count(DISTINCT label), sum(n), avg(price) FROM facts",
+        "SELECT k, count(DISTINCT wide), count(*), max(gaps) FROM facts GROUP BY k",
+        "SELECT colour, count(DISTINCT gaps) FROM facts WHERE label <> 'l7' GROUP BY colour",
+        "SELECT label, count(DISTINCT colour), sum(n) FROM facts GROUP BY label HAVING sum(n) > 1000",
+        "SELECT sum(n), sum(n + 1), sum(gaps + 7), sum(5 + gaps), sum(gaps - 2), sum(k + 1 + 2) FROM facts",
+        "SELECT count(*), sum(n) FROM facts WHERE label LIKE '%3' AND n > 100",
+        "SELECT label, k, count(*) FROM facts WHERE text LIKE '%77%' GROUP BY label, k",
     ],
 )
 def test_the_same_rows_by_kernels_and_by_duckdb(session: sharkpy.SharkContext, query: str) -> None:
@@ -57,8 +70,10 @@ def test_the_same_rows_by_kernels_and_by_duckdb(session: sharkpy.SharkContext, q
     ("query", "reason"),
     [
         ("SELECT sum(real) FROM facts", "no kernel computes sum("),
-        ("SELECT count(DISTINCT k) FROM facts", "no kernel computes count(DISTINCT"),
-        ("SELECT text, count(*) FROM facts GROUP BY text", "no kernel computes"),
+        ("SELECT count(DISTINCT real) FROM facts", "no kernel computes count(DISTINCT"),
+        ("SELECT count(DISTINCT k), count(DISTINCT day) FROM facts", "count(DISTINCT …) of several columns"),
+        ("SELECT real, count(*) FROM facts GROUP BY real", "no kernel computes"),
+        ("SELECT upper(text), count(*) FROM facts GROUP BY upper(text)", "no kernel computes"),
         ("SELECT day, n, n + 1, gaps, gaps + 1, count(*) FROM facts GROUP BY 1, 2, 3, 4, 5", "do not fit 64 bits"),
     ],
 )
@@ -74,6 +89,8 @@ def test_kernels_are_used_once_they_are_loaded(session: sharkpy.SharkContext) ->
     until(machine_loading.is_loaded)
     (decided,) = planned(session, query, "auto")
     assert decided.endswith("by a kernel")
+    (decided,) = planned(session, "SELECT text, count(*) FROM facts GROUP BY text", "auto")
+    assert decided.endswith("by DuckDB, since most of its keys are different")
     assert not planned(session, "SELECT k, sum(n) FROM facts WHERE n < 0 GROUP BY k", "auto")
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ResourceError
-from sharkpy.base.settings import BLOCK_ROWS, COMPACTION, COMPACTION_BLOCKS, DRIVER_LOAD_BYTES
+from sharkpy.base.settings import BLOCK_ROWS, COMPACTION, COMPACTION_BLOCKS, DRIVER_LOAD_BYTES, KERNELS
 from sharkpy.catalog.model import BucketSpec, Table
+from sharkpy.columnar import machine_loading
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion, VersionStore
 from sharkpy.execution.tables.block_loading import BlockLoader, DriverLoader, LoadedBlock, loading_splits
@@ -42,6 +43,8 @@ _HOT_BYTES = 4 << 20
 """Largest file bytes whose blocks are not stored on disk, because more will soon be merged with them."""
 _HOT_APPEND_BYTES = _HOT_BYTES // 16
 """The same limit for a table that is not continuous but has had many small appends."""
+_MANY_ROWS = 1 << 16
+"""Number of rows of new blocks from which queries over them are likely to use kernels."""
 _MANY_SMALL = 4
 """Number of small blocks at the end of a table that suggest more appends."""
 
@@ -318,6 +321,10 @@ class TableVersions:
     def adopt(self, handles: Sequence[BlockHandle]) -> None:
         self.store.adopt(handles)
         self.store.enforce_limit()
+        many_rows = sum(handle.num_rows for handle in handles) >= _MANY_ROWS
+        if many_rows and self.parts.conf.value(KERNELS) == "auto":
+            # The table's first query finds the machine loaded.
+            machine_loading.is_loaded()
 
     def durable_dir(self, table: Table) -> str | None:
         """Return the folder of a table's durable blocks, or None if it has none or the warehouse is read-only."""

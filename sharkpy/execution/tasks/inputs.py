@@ -58,6 +58,7 @@ _LARGE_ROWS = 1_000_000
 _FILE_FAULTS = ("Error", "InternalException", "InvalidInputException", "IOException", "SerializationException")
 """Exceptions of DuckDB that a file's content may cause."""
 _Read = TypeVar("_Read")
+_Made = TypeVar("_Made")
 Rebuild = Callable[[BlockHandle], bool]
 """Function that rebuilds a lost or damaged block in the task; returns False if it cannot."""
 _NAMES = re.compile(r"""'[^']*'|"[^"]*"|\bin[0-9]+\b""")
@@ -347,18 +348,8 @@ def _kernel(
 
     metrics.rows_in += sum(handle.num_rows for handle in handles)
     _count_places(handles, metrics)
-    by_id = {handle.block_id: handle for handle in handles}
-    started, table = time.perf_counter(), None
-    while table is None:
-        blocks = [_read_or_rebuild(open_block, handle, data) for handle in handles]
-        try:
-            table = kernel_rows(spec, blocks, data.threads, rows)
-        except CorruptionError as error:
-            # Each block is made again at most once.
-            damaged = by_id.pop(error.block_id or "", None)
-            if damaged is None:
-                raise
-            _rebuild_for(error, damaged, data)
+    started = time.perf_counter()
+    table = rebuilding(lambda: kernel_rows(spec, list(map(open_block, handles)), data.threads, rows), handles, data)
     if metrics.is_profiled:
         seconds, relations = time.perf_counter() - started, frozenset((spec.relation,))
         num_rows = sum(handle.num_rows for handle in handles)
@@ -367,6 +358,20 @@ def _kernel(
             OperatorFigures("aggregate", relations, 0, table.num_rows, table.nbytes, seconds),
         ]
     return table
+
+
+def rebuilding(make: Callable[[], _Made], handles: Iterable[BlockHandle], data: TaskData) -> _Made:
+    """Return what `make` makes from blocks. It runs again after the task has rebuilt a lost or damaged block."""
+    by_id = {handle.block_id: handle for handle in handles}
+    while True:
+        try:
+            return make()
+        except CorruptionError as error:
+            # Each block is made again at most once.
+            damaged = by_id.pop(error.block_id or "", None)
+            if damaged is None:
+                raise
+            _rebuild_for(error, damaged, data)
 
 
 def _read_or_rebuild(read: Callable[[BlockHandle], _Read], handle: BlockHandle, data: TaskData) -> _Read:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.machine_steps import Step
 from sharkpy.execution.tasks.kernel_steps import MachineProgram, PackedKey, machine_program
 from sharkpy.execution.tasks.machine_work import BlockWork, Numbers, State, nullable_columns, run_morsels
-from sharkpy.physical.integer_columns import ARROW_TYPES
-from sharkpy.physical.stage_program import BlockColumns, KernelColumns
+from sharkpy.physical.integer_columns import ARROW_TYPES, read_column
+from sharkpy.physical.stage_program import BlockColumns, GroupKey, KernelColumns
+from sharkpy.values.types import to_arrow
 
 if TYPE_CHECKING:
     from sharkpy.columnar.block import Block
@@ -23,10 +25,58 @@ def kernel_rows(
 ) -> pa.Table:
     """Return the kernel's relation, from `blocks`, or from the needed `rows` of each."""
     used = {name for code in _codes(kernel) for name in code.columns()}
-    program = machine_program(kernel, nullable_columns(kernel.blocks, used, blocks))
-    work = _Work(program, kernel.blocks, blocks, rows=rows)
+    nullable = nullable_columns(kernel.blocks, used, blocks)
+    if not any(key.is_coded for key in kernel.keys):
+        return _rows_of(kernel, blocks, threads, rows, machine_program(kernel, nullable), {})
+    parts = []
+    for place, block in enumerate(blocks):
+        coded = {key.alias: _codes_of(block, kernel, key) for key in kernel.keys if key.is_coded}
+        sizes = tuple(max(len(coded[key.alias].dictionary), 1) if key.is_coded else 0 for key in kernel.keys)
+        program = machine_program(kernel, nullable, sizes)
+        parts.append(_rows_of(kernel, [block], threads, rows and rows[place : place + 1], program, coded))
+    if not parts:
+        none = {key.alias: _no_codes(kernel, key) for key in kernel.keys if key.is_coded}
+        return _rows_of(kernel, (), 1, (), machine_program(kernel, nullable), none)
+    return _as_one(parts)
+
+
+def _rows_of(
+    kernel: KernelColumns,
+    blocks: Sequence[Block],
+    threads: int,
+    rows: Sequence[Any] | None,
+    program: MachineProgram,
+    coded: Mapping[str, pa.DictionaryArray[Any, Any]],
+) -> pa.Table:
+    indices = {key.code.name: coded[key.alias].indices for key in kernel.keys if key.alias in coded}
+    work = _Work(program, kernel.blocks, blocks, rows, indices)
     run_morsels(work.run_morsel, work.sizes, threads)
-    return _table(program, work.merged())
+    return _table(program, work.merged(), {alias: codes.dictionary for alias, codes in coded.items()})
+
+
+def _codes_of(block: Block, kernel: KernelColumns, key: GroupKey) -> Any:
+    """Return a block's column as codes of its values. They are cached for later queries."""
+    spec, place = kernel.blocks, kernel.blocks.aliases.index(key.code.name)
+    name, form = spec.names[place], spec.forms[place] if spec.forms else ""
+
+    def encoded() -> Any:
+        array = read_column(block, name, form, ())
+        return array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
+
+    return column_cache().get(block, ("codes", name, form), encoded)
+
+
+def _no_codes(kernel: KernelColumns, key: GroupKey) -> Any:
+    spec, place = kernel.blocks, kernel.blocks.aliases.index(key.code.name)
+    form = spec.forms[place] if spec.forms else ""
+    dtype = ARROW_TYPES[form] if form else to_arrow(spec.schema.fields[place].dtype)
+    return pa.array([], pa.dictionary(pa.int32(), dtype))  # type: ignore[call-overload]
+
+
+def _as_one(parts: Sequence[pa.Table]) -> pa.Table:
+    """Return all rows. Blocks may have strings in different forms."""
+    schema = parts[0].schema
+    return pa.concat_tables([part if part.schema == schema else part.cast(schema) for part in parts])
 
 
 def _codes(kernel: KernelColumns) -> Iterator[Any]:
@@ -39,9 +89,14 @@ class _Work(BlockWork):
     """Work of a kernel. Each thread has a state of its own."""
 
     def __init__(
-        self, program: MachineProgram, spec: BlockColumns, blocks: Sequence[Block], rows: Sequence[Any] | None
+        self,
+        program: MachineProgram,
+        spec: BlockColumns,
+        blocks: Sequence[Block],
+        rows: Sequence[Any] | None,
+        codes: Mapping[str, Any],
     ) -> None:
-        super().__init__(program, spec, blocks, rows=rows)
+        super().__init__(program, spec, blocks, rows=rows, codes=codes)
         self._free: list[State] = []
         self._states: list[State] = []
 
@@ -106,20 +161,24 @@ def _merge_keys(program: MachineProgram, state: State, other: State) -> None:
     state.totals[places] = _added(program, state.totals[places], other.totals[:num_others])
 
 
-def _table(program: MachineProgram, found: tuple[Numbers, Numbers]) -> pa.Table:
+def _table(program: MachineProgram, found: tuple[Numbers, Numbers], dictionaries: Mapping[str, Any]) -> pa.Table:
     keys, totals = found
-    columns = {key.key.alias: _key(key, keys) for key in program.keys}
+    columns = {packed.key.alias: _key(packed, keys, dictionaries.get(packed.key.alias)) for packed in program.keys}
     for result in program.results:
         values = np.ascontiguousarray(totals[:, result.place])
         missing = None if result.num_values is None else totals[:, result.num_values] == 0
+        if result.offset and result.num_values is not None:
+            values = values + result.offset * totals[:, result.num_values]
         columns[result.alias] = pa.array(values, mask=missing)
     return pa.table(columns)
 
 
-def _key(packed: PackedKey, keys: Numbers) -> Any:
+def _key(packed: PackedKey, keys: Numbers, dictionary: Any) -> Any:
     values = keys // packed.stride % packed.size + packed.key.low
-    target = ARROW_TYPES[packed.key.integer_type]
     missing = None if packed.null is None else values == packed.null
     if missing is not None:
         values[missing] = packed.key.low
+    if packed.key.is_coded:
+        return dictionary.take(pa.array(values, mask=missing))
+    target = ARROW_TYPES[packed.key.integer_type]
     return pa.array(values.astype(target.to_pandas_dtype()), target, mask=missing)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from sharkpy.base.errors import ResourceError
 from sharkpy.columnar.machine_steps import NULL, WIDTH, Step
 from sharkpy.physical.kernel_code import Code, column_code
 from sharkpy.physical.stage_program import GroupKey, KernelColumns
@@ -45,11 +46,15 @@ class PackedKey:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Aggregate: the place of its total, and of the number of values in it if that may be zero."""
+    """Aggregate: the place of its total, and of the number of values in it if that may be zero.
+
+    Each value is greater by `offset` than the one in the total.
+    """
 
     alias: str
     place: int
     num_values: int | None
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class MachineProgram:
     """
 
     steps: Numbers
-    columns: tuple[str, ...]
+    columns: tuple[Code, ...]
     constants: tuple[tuple[int, int], ...]
     num_registers: int
     keys: tuple[PackedKey, ...]
@@ -73,9 +78,14 @@ class MachineProgram:
 
 
 @functools.lru_cache(maxsize=256)
-def machine_program(kernel: KernelColumns, nullable: frozenset[str]) -> MachineProgram:
-    """Return the program, for rows whose columns other than the `nullable` ones have no NULLs."""
-    return _Assembler(nullable).program(kernel)
+def machine_program(
+    kernel: KernelColumns, nullable: frozenset[str], sizes: tuple[int, ...] | None = None
+) -> MachineProgram:
+    """Return the program, for rows whose columns other than the `nullable` ones have no NULLs.
+
+    `sizes` are the numbers of codes of the keys; 0 for a key that is not coded.
+    """
+    return _Assembler(nullable).program(kernel, sizes or (0,) * len(kernel.keys))
 
 
 @functools.lru_cache(maxsize=256)
@@ -93,16 +103,17 @@ class _Assembler:
     def __init__(self, nullable: frozenset[str]) -> None:
         self._nullable = nullable
         self._steps: list[tuple[int, ...]] = []
-        self._columns: dict[str, int] = {}
+        self._columns: dict[Code, int] = {}
         self._constants: dict[int, int] = {}
         self._values: dict[Code, int] = {}
         """Registers that have a value, until the next filter."""
         self._num_registers = 0
         self._totals: dict[tuple[Step, Code | None], int] = {}
 
-    def program(self, kernel: KernelColumns) -> MachineProgram:
+    def program(self, kernel: KernelColumns, sizes: tuple[int, ...]) -> MachineProgram:
         self._filter(kernel.conditions)
-        keys, num_groups, lanes = self._grouped(kernel.keys)
+        sized = (replace(key, high=size - 1) if size else key for key, size in zip(kernel.keys, sizes, strict=True))
+        keys, num_groups, lanes = self._grouped(tuple(sized))
         self._total(Step.COUNT, None)
         results = tuple(self._result(alias, code) for alias, code in kernel.aggregates)
         return self._finished(keys, num_groups, lanes, results)
@@ -154,8 +165,8 @@ class _Assembler:
         args = [self._value(arg) for arg in code.args]
         register = self._register()
         match code.op:
-            case "column":
-                self._emit(Step.LOAD, register, self._columns.setdefault(code.name, len(self._columns)))
+            case "column" | "codes":
+                self._emit(Step.LOAD, register, self._columns.setdefault(code, len(self._columns)))
             case "not":
                 self._emit(Step.NOT, register, *args)
             case "is_null":
@@ -182,6 +193,8 @@ class _Assembler:
             self._emit(Step.PACK, register, value, key.low, stride)
             packed.append(PackedKey(key, stride, size, null))
             stride *= size
+        if stride >= 1 << 63:
+            raise ResourceError("the keys of a block do not fit 64 bits", hint="lower shark.block.rows")
         if stride > MOST_DIRECT:
             self._emit(Step.FIND, register)
             return tuple(packed), None, 1
@@ -193,6 +206,11 @@ class _Assembler:
         if code.op == "count" and (not code.args or not self._may_be_null(code.args[0])):
             return Total(alias, self._total(Step.COUNT, None), None)
         (arg,) = code.args
+        if code.op == "sum" and arg.op == "add" and "constant" in (arg.args[0].op, arg.args[1].op):
+            # The same total serves sums with other constants.
+            value, constant = arg.args if arg.args[1].op == "constant" else arg.args[::-1]
+            inner = self._result(alias, Code("sum", (value,)))
+            return replace(inner, offset=inner.offset + constant.number)
         place = self._total(_TOTALS[code.op], arg)
         if code.op == "count":
             return Total(alias, place, None)
@@ -212,7 +230,7 @@ class _Assembler:
                 return True
             case "is_null" | "constant":
                 return False
-            case "column":
+            case "column" | "codes":
                 return code.name in self._nullable
             case "choose":
                 return any(map(self._may_be_null, code.args[1:]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -59,10 +59,13 @@ class BlockWork:
         blocks: Sequence[Block],
         sets: Sequence[KeySet] = (),
         rows: Sequence[Any] | None = None,
+        codes: Mapping[str, Any] | None = None,
     ) -> None:
         self.program = program
         places = {alias: place for place, alias in enumerate(spec.aliases)}
-        self._places = [places[alias] for alias in program.columns]
+        self._places = [(places[column.name], column.op == "codes") for column in program.columns]
+        self._codes = {places[alias]: array for alias, array in (codes or {}).items()}
+        """Codes of the values of the only block, by place."""
         self._spec = spec
         self._blocks = blocks
         self._rows = rows or (None,) * len(blocks)
@@ -89,10 +92,17 @@ class BlockWork:
         """Return the machine's rows for the columns of a block, and the arrays to which they refer."""
         known = self._columns.get(place)
         if known is None:
-            arrays = [stored_column(self._blocks[place], self._spec, one, self._rows[place]) for one in self._places]
+            arrays = [self._column(place, *one) for one in self._places]
             columns = np.array([_column(*one) for one in arrays], np.int64).reshape(len(arrays), 6)
             known = self._columns[place] = columns, arrays
         return known
+
+    def _column(self, place: int, column: int, is_coded: bool) -> tuple[Any, int, int]:
+        rows = self._rows[place]
+        if not is_coded:
+            return stored_column(self._blocks[place], self._spec, column, rows)
+        codes = self._codes[column]
+        return codes if rows is None else codes.take(rows), 0, 1
 
 
 def run_morsels(run: Callable[[int, int], None], sizes: Sequence[int], threads: int) -> None:

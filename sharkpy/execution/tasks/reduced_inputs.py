@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.tasks.kernel_steps import selection_program
@@ -30,7 +29,15 @@ from sharkpy.execution.tasks.machine_work import (
     run_morsels,
     stored_column,
 )
-from sharkpy.physical.stage_program import BlockColumns, KernelColumns, KeyEdge, RowFilter, StageProgram, TaskInput
+from sharkpy.physical.stage_program import (
+    BlockColumns,
+    KernelColumns,
+    KeyEdge,
+    RowFilter,
+    StageInput,
+    StageProgram,
+    TaskInput,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -43,6 +50,8 @@ _ALL = pa.nulls(0)
 """Rows of a block of which most are needed."""
 _MOST_KEPT = 0.5
 """Share of rows above which removing the others costs more than it saves."""
+_SAMPLED_EACH, _LEAST_SAMPLE = 128, 500
+"""DuckDB tests one row of so many first, if these are enough, since a predicate may leave most rows."""
 _MOST_SPAN = 1 << 27
 """Largest distance of the least and the greatest key of a set: 16 MB of bits."""
 _FILTERED = 4
@@ -57,18 +66,20 @@ def reduced_inputs(program: StageProgram, part: TaskInput, connection: DuckDBPyC
     """Return the rows that `program` needs of its relations of blocks, if it saves time to leave out the rest."""
     blocks = dict(part.blocks)
     joined = {name for edge in program.edges for name in (edge.relation, edge.source)}
-    relations = [
-        _Relation(spec, handles, threads)
-        for spec in (one.blocks if isinstance(one, KernelColumns) else one for one in program.inputs)
-        if isinstance(spec, BlockColumns) and spec.reduced_above is not None
-        if spec.filter or spec.relation in joined
-        if (handles := blocks.get(spec.relation))
-    ]
-    try:
-        return _reduced(relations, program.edges, connection)
-    except CorruptionError:
-        # The scan rebuilds the block.
-        return {}
+    relations = []
+    for spec in program.inputs:
+        columns = spec.blocks if isinstance(spec, KernelColumns) else spec
+        if not isinstance(columns, BlockColumns) or columns.reduced_above is None:
+            continue
+        handles = blocks.get(columns.relation)
+        if handles and (columns.filter or columns.relation in joined):
+            relations.append(_Relation(columns, handles, threads, is_exact=_is_exact(spec)))
+    return _reduced(relations, program.edges, connection)
+
+
+def _is_exact(spec: StageInput) -> bool:
+    """Whether exactly the filter decides: a kernel has no code for its texts."""
+    return isinstance(spec, KernelColumns) and spec.blocks.filter is not None and bool(spec.blocks.filter.texts)
 
 
 def _reduced(relations: list[_Relation], edges: Sequence[KeyEdge], connection: DuckDBPyConnection) -> Reduced:
@@ -82,10 +93,10 @@ def _reduced(relations: list[_Relation], edges: Sequence[KeyEdge], connection: D
         relation = min(able, key=lambda one: one.expected_rows(known[one.name]))
         del waiting[relation.name]
         restricts = any(edge.source == relation.name and edge.relation in waiting for edge in edges)
-        if relation.num_rows > relation.reduced_above or restricts:
+        if relation.num_rows > relation.reduced_above or relation.is_exact or restricts:
             relation.reduce(known[relation.name], connection)
         done[relation.name] = relation
-    return {name: relation.rows for name, relation in done.items() if relation.is_reduced}
+    return {name: relation.rows for name, relation in done.items() if relation.is_exact or relation.is_reduced}
 
 
 def _known_edges(name: str, edges: Sequence[KeyEdge], done: Mapping[str, _Relation]) -> list[_KnownEdge]:
@@ -95,13 +106,17 @@ def _known_edges(name: str, edges: Sequence[KeyEdge], done: Mapping[str, _Relati
 
 
 class _Relation:
-    """Relation of blocks; `rows` are the needed rows of each block, or None for all."""
+    """Relation of blocks; `rows` are the needed rows of each block, or None for all.
 
-    def __init__(self, spec: BlockColumns, handles: Sequence[BlockHandle], threads: int) -> None:
+    If it `is_exact`, no row is among them for which its predicate is not true.
+    """
+
+    def __init__(self, spec: BlockColumns, handles: Sequence[BlockHandle], threads: int, *, is_exact: bool) -> None:
         self.name = spec.relation
         self.num_rows = sum(handle.num_rows for handle in handles)
         self.rows: list[Rows | None] = [None] * len(handles)
         self.reduced_above = spec.reduced_above or 0
+        self.is_exact = is_exact
         self.is_filtered = spec.filter is not None
         self._spec = spec
         self._filter = spec.filter or _NO_FILTER
@@ -134,15 +149,16 @@ class _Relation:
         keys = (f"{self._columns[edge.alias]} {source.fingerprint(edge.source_alias)}" for edge, source in edges)
         self._key = "\n".join((self._filter.key, *keys))
         blocks, cache = [open_block(handle) for handle in self._handles], column_cache()
-        found = [cache.find(block, ("rows", self._key)) for block in blocks]
+        key = ("exact rows" if self.is_exact else "rows", self._key)
+        found = [cache.find(block, key) for block in blocks]
         missing = [block for block, rows in zip(blocks, found, strict=True) if rows is None]
         if missing:
             made = iter(self._needed_rows(missing, edges, connection))
             for place, block in enumerate(blocks):
                 if found[place] is None:
                     rows = next(made)
-                    is_worth = len(rows) <= _MOST_KEPT * block.num_rows
-                    found[place] = cache.put(block, ("rows", self._key), rows if is_worth else _ALL)
+                    is_worth = self.is_exact or len(rows) <= _MOST_KEPT * block.num_rows
+                    found[place] = cache.put(block, key, rows if is_worth else _ALL)
         self.rows = [None if rows is None or rows.type == pa.null() else rows for rows in found]
 
     def fingerprint(self, alias: str) -> str:
@@ -175,7 +191,16 @@ class _Relation:
             rows = selected_rows(self._spec, blocks, self._filter.conditions, sets, self._threads)
         else:
             rows = [pa.array(np.arange(block.num_rows, dtype=np.uint32)) for block in blocks]
-        return _matching_rows(self._spec, blocks, rows, self._filter.texts, connection) if self._filter.texts else rows
+        if not self._filter.texts:
+            return rows
+        if self.is_exact:
+            return _matching_rows(self._spec, blocks, rows, self._filter.texts, connection)
+        sample = [one.take(np.arange(0, len(one), _SAMPLED_EACH)) for one in rows]
+        for tried in (sample, rows) if sum(map(len, sample)) > _LEAST_SAMPLE else (rows,):
+            found = _matching_rows(self._spec, blocks, tried, self._filter.texts, connection)
+            if sum(map(len, found)) > _MOST_KEPT * sum(map(len, tried)):
+                return rows
+        return found
 
 
 _KnownEdge = tuple[KeyEdge, _Relation]

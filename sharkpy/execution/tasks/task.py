@@ -25,6 +25,7 @@ from sharkpy.execution.tasks.inputs import (
     TaskData,
     TaskMetrics,
     open_input,
+    rebuilding,
     registered_inputs,
     relation_batches,
 )
@@ -184,7 +185,8 @@ def _relations(
 ) -> Generator[dict[str, Relation]]:
     """Open the relations of the program's inputs in this task. Steps run until the body ends."""
     small = small_tables(program, data, metrics)
-    reduced = reduced_inputs(program, data.part, connection, data.threads)
+    handles = [handle for _, some in data.part.blocks for handle in some]
+    reduced = rebuilding(lambda: reduced_inputs(program, data.part, connection, data.threads), handles, data)
     with contextlib.ExitStack() as steps:
         relations: dict[str, Relation] = {}
         for spec in program.inputs:

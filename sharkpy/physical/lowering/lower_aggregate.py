@@ -19,7 +19,7 @@ from sharkpy.physical.aggregate_calls import (
     without_state_form,
 )
 from sharkpy.physical.column_bounds import ColumnRange
-from sharkpy.physical.kernel_code import NULL_CODE, Code, code_of, constant_code
+from sharkpy.physical.kernel_code import NULL_CODE, Code, code_of, codes_code, constant_code
 from sharkpy.physical.lowering.aggregate_by_kernel import aggregate_by_kernel
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
 from sharkpy.physical.lowering.select import Builder, Select
@@ -52,21 +52,20 @@ from sharkpy.udf.aggregate_states import FormKind
 from sharkpy.udf.decimals import fits_small_sum
 from sharkpy.udf.duckdb_sql import lower_literal
 from sharkpy.udf.lower import lower_complete, lower_finish, lower_merges, lower_partials, lower_window
-from sharkpy.values.types import DATE, DOUBLE, FLOAT, INTEGER_TYPES, DataType, DecimalType
+from sharkpy.values.types import DATE, DOUBLE, FLOAT, INTEGER_TYPES, DataType, DecimalType, is_nested
 
 
 def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder, num_queries: int) -> Select:
     """Lower groups and aggregates. Merged states are finished in an outer query over their columns.
 
-    If a kernel makes the groups, it replaces the scan, and the queries over it after the first `num_queries`.
+    If a kernel makes the groups, it replaces the scan and the queries over it, after the first `num_queries`.
     """
     lowering = _Lowering(select.scope, most_rows(plan.child), builder)
     keys = {item.column_id: _group(lower(item, select.scope)) for item in plan.groups}
     for index, item in enumerate(plan.aggregates):
         lowering.add(plan.mode, item, plan.states[index] if plan.states else ())
-    made = aggregate_by_kernel(plan, select, keys, lowering.values, lowering.columns, builder)
+    made = aggregate_by_kernel(plan, select, keys, lowering.values, lowering.columns, builder, num_queries)
     if made is not None:
-        del builder.queries[num_queries:]
         return made.with_scope({**made.scope, **lowering.finished})
     columns = [f'{value.sql} AS "{name}"' for name, value in lowering.columns.items()]
     packed = pack_keys(keys)
@@ -152,7 +151,8 @@ class _Lowering:
             distinct=is_distinct(call),
             over=over.sql,
         )
-        self.values[column_id] = Value(sql, call.dtype, code=_row_count(call, over))
+        code = _distinct_count(call, args) if is_distinct(call) else _row_count(call, over)
+        self.values[column_id] = Value(sql, call.dtype, code=code)
 
     def _states(self, call: AggregateCall) -> list[Value]:
         call = without_state_form(call)
@@ -212,6 +212,15 @@ _EACH_ROW = constant_code(1)
 def _row_count(call: AggregateCall, over: Over) -> Code | None:
     """Return the code of count(*), or None for another aggregate."""
     return over.code("count", _EACH_ROW) if call.function == "count" and not call.args else None
+
+
+def _distinct_count(call: AggregateCall, args: Sequence[Value]) -> Code | None:
+    """Return the code of count(DISTINCT column), or None for another aggregate."""
+    if call.function != "count" or call.filter is not None or len(args) != 1 or not isinstance(call.args[0], ColumnRef):
+        return None
+    is_plain = args[0].is_simple and not args[0].values and call.args[0].dtype not in (FLOAT, DOUBLE)
+    is_plain = is_plain and not is_nested(call.args[0].dtype)
+    return Code("distinct", (codes_code(args[0].sql.strip('"')),)) if is_plain else None
 
 
 # Aggregates over integer forms

@@ -92,9 +92,18 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
         stage_input = replace(stage_input, filter=_filter(terms, aliases, plan.names, forms), reduced_above=least)
     builder.add_input(stage_input, plan)
     many_rows = plan.kernels == "always" or (plan.bounds.most_rows or 0) >= _LEAST_KERNEL_ROWS
-    select = Select(relation, scope, rows=KernelRows(stage_input) if is_read_by_kernels(plan) and many_rows else None)
+    rows = None
+    if is_read_by_kernels(plan) and many_rows:
+        repeated = plan.names if plan.kernels == "always" else plan.repeated
+        stored = zip(aliases, plan.names, strict=True)
+        rows = KernelRows(stage_input, repeated=frozenset(alias for alias, name in stored if name in repeated))
+    select = Select(relation, scope, rows=rows)
     for _, value in terms:
         select = select.restricted(value)
+    if rows is not None and all(value.code is not None or _is_constant(term) for term, value in terms):
+        # The task applies terms without a code before the kernel.
+        codes = tuple(value.code for _, value in terms if value.code is not None)
+        select = replace(select, rows=replace(rows, conditions=codes))
     return select
 
 

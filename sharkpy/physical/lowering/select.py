@@ -24,10 +24,14 @@ _NO_SHAPES: Mapping[int, Hashable] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class KernelRows:
-    """Rows of one scan, of which those count for which all `conditions` are true."""
+    """Rows of one scan, of which those count for which all `conditions` are true.
+
+    Values repeat in the columns `repeated`, by alias.
+    """
 
     blocks: BlockColumns
     conditions: tuple[Code, ...] = ()
+    repeated: frozenset[str] = frozenset()
 
     def filtered(self, condition: Code) -> KernelRows:
         return replace(self, conditions=(*self.conditions, condition))

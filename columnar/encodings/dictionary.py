@@ -20,8 +20,10 @@ _NUMBER_WEIGHT = 1.25
 
 
 def _estimate(profile: ColumnProfile) -> float | None:
-    if profile.dtype == t.BOOLEAN or not _may_pay(profile):
+    if profile.dtype == t.BOOLEAN:
         return None
+    if profile.integers is not None:
+        return _estimate_integers(profile)
     if (found := profile.dictionary) is None:
         return None
     codes, values = found
@@ -29,14 +31,17 @@ def _estimate(profile: ColumnProfile) -> float | None:
     return (codes.nbytes + values.nbytes) * weight
 
 
-def _may_pay(profile: ColumnProfile) -> bool:
-    """Return whether a dictionary may pay. For integers, its codes must be narrower than narrow codes, so a sample has
-    to repeat often.
+def _estimate_integers(profile: ColumnProfile) -> float | None:
+    """Estimate from the number of distinct values. The codes must be narrower than narrow codes, so a sample has to
+    repeat often.
     """
-    if profile.integers is None:
-        return True
     width = profile.codes.itemsize if profile.codes is not None else 8
-    return width > 1 and profile.sample_distinct <= (256 if width == 2 else 2048)
+    if width == 1 or profile.sample_distinct > (256 if width == 2 else 2048):
+        return None
+    code_width = arrow_buffers.code_width(profile.num_distinct)
+    if code_width is None or int(code_width[1]) >= width:
+        return None
+    return (profile.num_rows * int(code_width[1]) + profile.num_distinct * 8) * _NUMBER_WEIGHT
 
 
 def _encode(profile: ColumnProfile) -> EncodedColumn | None:

@@ -112,6 +112,16 @@ def test_choice_of_packing_where_it_saves_a_quarter() -> None:
     assert round_trip(values, t.BIGINT, "").encoding("x") == "bit_packed"
 
 
+def test_no_dictionary_is_built_for_integers_if_it_cannot_pay() -> None:
+    keys = pa.array([index // 4 * 7919 % 1_000_003 for index in range(400_000)], pa.int64())
+    profile = ColumnProfile(keys, t.BIGINT)
+    assert encodings.encode(profile).encoding == "bit_packed"
+    assert "dictionary" not in profile.__dict__
+    wide = pa.array([(index % 1500) ** 5 - index % 1500 for index in range(100_000)], pa.int64())
+    block = round_trip(wide, t.BIGINT, "")
+    assert (block.encoding("x"), block.stored("x").parts["codes"].type) == ("dictionary", pa.uint16())
+
+
 def test_choice_of_long_different_texts() -> None:
     texts = pa.array([f"the parcel {index} was sent by carrier {index * 31} without delay" for index in range(10_000)])
     assert round_trip(texts, t.STRING, "").encoding("x") == "block"

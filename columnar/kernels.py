@@ -173,6 +173,22 @@ def presence(codes: Array, seen: Array) -> None:
 
 
 @compiled
+def recode(codes: Array, table: Array, out: Array) -> None:
+    """out = table[code] for every code."""
+    for i in range(len(codes)):
+        out[i] = table[codes[i]]
+
+
+@compiled
+def sum_of_codes(codes: Array, table: Array) -> np.int64:
+    """Sum of table[code] over all codes."""
+    total = np.int64(0)
+    for i in range(len(codes)):
+        total += table[codes[i]]
+    return total
+
+
+@compiled
 def small_distinct(values: Array, limit: int, out: Array) -> int:
     """Write the distinct values, at most `limit` (64), to `out`. Return their number, or -1 if there are more."""
     slots = np.zeros(256, np.int64)

@@ -76,7 +76,7 @@ class ColumnProfile:
         if self._coded is None:
             return int(self.array.nbytes)
         codes, values = self.dictionary or build_dictionary(self.array)
-        return 4 * (self.num_rows + 1) + int(np.bincount(codes, minlength=len(values)) @ _lengths(values))
+        return 4 * (self.num_rows + 1) + int(kernels.sum_of_codes(codes, _lengths(values)))
 
     @property
     def num_valid(self) -> int:
@@ -240,21 +240,32 @@ class ColumnProfile:
 
 def build_dictionary(values: pa.Array[Any]) -> tuple[Array, pa.Array[Any]]:
     """Return (codes, sorted dictionary) of an array without nulls."""
-    return sorted_dictionary(values.dictionary_encode())
+    encoded = values.dictionary_encode()
+    every = np.arange(len(encoded.dictionary))
+    return _ranked(arrow_buffers.view(encoded.indices, "i4"), every, encoded.dictionary, every)
 
 
 def sorted_dictionary(encoded: pa.DictionaryArray[Any, Any]) -> tuple[Array, pa.Array[Any]]:
     """Return (codes, sorted dictionary) of a dictionary array without nulls, without its unused values."""
     distinct = encoded.dictionary.dictionary_encode()
+    places = arrow_buffers.view(distinct.indices, "i4")
     indices = arrow_buffers.view(encoded.indices, f"i{encoded.indices.type.bit_width // 8}")
-    used = np.unique(arrow_buffers.view(distinct.indices, "i4")[np.flatnonzero(np.bincount(indices))])
-    values = distinct.dictionary.take(arrow_buffers.part(used))
+    seen = np.zeros(len(places), np.uint8)
+    kernels.presence(indices, seen)
+    used = np.zeros(len(distinct.dictionary), np.bool_)
+    used[places[seen.view(np.bool_)]] = True
+    return _ranked(indices, places, distinct.dictionary, np.flatnonzero(used))
+
+
+def _ranked(indices: Array, places: Array, distinct: pa.Array[Any], used: Array) -> tuple[Array, pa.Array[Any]]:
+    """Return (codes, sorted dictionary) of the values distinct[places[index]]. `used` has the places that occur."""
+    values = distinct if len(used) == len(distinct) else distinct.take(arrow_buffers.part(used))
     order = pc.array_sort_indices(values)
-    rank = np.empty(len(order), arrow_buffers.code_width(len(order)))
-    rank[arrow_buffers.view(order, "u8")] = np.arange(len(order), dtype=rank.dtype)
-    places = np.zeros(len(distinct.dictionary), rank.dtype)
-    places[used] = rank
-    return places[arrow_buffers.view(distinct.indices, "i4")][indices], values.take(order)
+    ranks = np.zeros(len(distinct), arrow_buffers.code_width(len(used)))
+    ranks[used[arrow_buffers.view(order, "u8")]] = np.arange(len(used), dtype=ranks.dtype)
+    codes = np.empty(len(indices), ranks.dtype)
+    kernels.recode(indices, ranks[places], codes)
+    return codes, values.take(order)
 
 
 def _lengths(values: pa.Array[Any]) -> Array:

@@ -73,6 +73,8 @@ def plain_column(column: ChunkedArray, *, is_string_wanted: bool) -> ChunkedArra
         # Without trailing zeros of the fraction, as Hive prints a TIMESTAMP.
         text = pc.replace_substring_regex(column.cast(pa.string()), r"(\.[0-9]*?)0+$", r"\1")
         return pc.replace_substring_regex(text, r"\.$", "")
+    if types.is_string_view(dtype):
+        return column.cast(pa.string())
     return column.cast(pa.int64()) if types.is_duration(dtype) else column
 
 

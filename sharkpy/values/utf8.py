@@ -9,12 +9,15 @@ import struct
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.cancellation import checked
 
 Column: TypeAlias = Any
 """A pyarrow.Array or ChunkedArray of any type."""
+_OFFSETS = {pa.string(): np.int32, pa.large_string(): np.int64}
+_FIRST_NOT_ASCII = 128
 _RUN_ROWS = 1024
 """Number of values checked together, once a column is known to have a bad one."""
 
@@ -71,11 +74,32 @@ def _has_texts(dtype: pa.DataType) -> bool:
 
 
 def _is_valid(column: Column) -> bool:
+    if _is_ascii(column):
+        return True
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
         return False
     return True
+
+
+def _is_ascii(column: Column) -> bool:
+    """Return whether a column of texts is well-formed and has only ASCII: much faster than a full validation."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return column.type in _OFFSETS and all(_is_ascii_chunk(chunk) for chunk in chunks if len(chunk))
+
+
+def _is_ascii_chunk(array: Column) -> bool:
+    try:
+        array.validate()
+    except pa.ArrowInvalid:
+        return False
+    _, places, data = array.buffers()
+    offsets = np.frombuffer(places, _OFFSETS[array.type])[array.offset : array.offset + len(array) + 1]
+    if (offsets[1:] < offsets[:-1]).any():
+        return False
+    used = np.frombuffer(data or b"", np.uint8)[offsets[0] : offsets[-1]]
+    return bool(used.max(initial=0) < _FIRST_NOT_ASCII)
 
 
 def _one_value(data: bytes) -> Column:

@@ -16,7 +16,8 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import SourceError
 from sharkpy.execution.tasks import parquet_scan
-from sharkpy.values.utf8 import valid_array, valid_batch
+from sharkpy.values import utf8
+from sharkpy.values.utf8 import valid_array, valid_batch, valid_column
 
 RAW = [b"caf\xe9", None, b"ok \xc3\xa9", b"\xff\xfe"]
 TEXTS = ["caf\ufffd", None, "ok é", "\ufffd\ufffd"]
@@ -206,6 +207,29 @@ def test_arrays_of_all_kinds_of_texts(dtype: pa.DataType) -> None:
     assert valid_array(raw).to_pylist() == TEXTS
     assert valid_array(raw.slice(2, 2)).to_pylist() == TEXTS[2:]
     assert valid_array(raw.slice(1, 2)).type == raw.type
+
+
+def test_texts_of_ascii_are_not_validated_value_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    column = pa.chunked_array([["a", None, "plain"], pa.array(["é", "b", "c"]).slice(1), pa.array([], pa.string())])
+    monkeypatch.setattr(utf8, "valid_array", None)
+    assert valid_column(column) is column
+    with pytest.raises(TypeError):
+        valid_column(pa.chunked_array([texts(), column.chunk(0)]))
+
+
+@pytest.mark.parametrize("ends", [[0, 5, 2], [0, 2, 1], [3, 6, 4]])
+def test_texts_with_falling_offsets_are_not_taken_for_ascii(ends: list[int]) -> None:
+    offsets = pa.array(ends, pa.int32()).buffers()[1]
+    array: Any = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"abcdef")])
+    assert not utf8._is_valid(array)
+
+
+def test_views_in_files(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    raw: Any = pa.array(RAW, pa.binary_view()).view(pa.string_view())
+    pq.write_table(pa.table({"i": range(4), "s": raw}), tmp_path / "views.parquet")
+    context.sql(f"CREATE EXTERNAL TABLE v (i BIGINT, s STRING) STORED AS PARQUET LOCATION '{tmp_path}'")
+    context.sql("CACHE TABLE v")
+    assert context.sql("SELECT s FROM v ORDER BY i").fetchall() == [(one,) for one in TEXTS]
 
 
 def test_valid_rows_stay_as_they_are() -> None:

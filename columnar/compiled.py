@@ -6,9 +6,10 @@ numba is imported only then, since its import takes longer than many queries.
 from __future__ import annotations
 
 import functools
+import importlib
 import threading
 from collections.abc import Callable, Collection
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -46,10 +47,8 @@ def machine_code(
     function: Callable[_P, _R], fastmath: Collection[str] = (), *, is_inlined: bool = False
 ) -> Callable[_P, _R]:
     """Return `function` as numba's dispatcher. Other compiled functions can call it, or inline it if `is_inlined`."""
-    import numba
-
     compile_with = functools.partial(
-        numba.njit,
+        import_numba().njit,
         nogil=True,
         boundscheck=False,
         error_model="numpy",
@@ -63,3 +62,22 @@ def machine_code(
         # There is no folder to cache compiled code in: compile in every process.
         result = compile_with()(function)
     return result
+
+
+def import_numba() -> Any:
+    """Import numba without SciPy's linear algebra, which numba imports only to see that it is there. That would take as
+    long as the import of numba itself.
+    """
+    import numba
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.np import linalg
+
+    # A thread that compiles imports modules under this lock, and their import takes it: it has to come first.
+    with global_compiler_lock:
+        check = linalg.ensure_blas
+        linalg.ensure_blas = lambda: None
+        try:
+            importlib.import_module("numba.np.arraymath")
+        finally:
+            linalg.ensure_blas = check
+    return numba

@@ -314,3 +314,8 @@ def lengths_to_offsets(lengths: Array, out: Array) -> None:
     for i in range(len(lengths)):
         total += np.int64(lengths[i])
         out[i + 1] = total
+
+
+def load_kernels() -> None:
+    """Load numba and a first compiled loop, which takes longer than a small table. Threads may call it at once."""
+    presence(np.zeros(0, np.uint8), np.zeros(0, np.uint8))

@@ -17,6 +17,7 @@ from duckdb import _seam
 
 from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import InternalError
+from sharkpy.columnar.compiled import import_numba
 from sharkpy.execution.tasks.buckets import bucketed_sql, hashed_sql
 from sharkpy.execution.tasks.error_conversion import as_shark_error
 from sharkpy.execution.tasks.exchange_writer import exchange_payloads
@@ -295,7 +296,6 @@ _TASK_MODULES = (
     "pyarrow.pandas_compat",
     "sharkpy.execution.spark.report_accumulator",
     "sharkpy.physical.integer_columns",
-    "numba",
     "sharkpy.columnar.block",
     "sharkpy.columnar.store",
     "sharkpy.sources.formats",
@@ -314,6 +314,7 @@ def import_all() -> None:
 
 def _load_numba() -> None:
     """Load the modules that numba needs for its first compiled function."""
+    import_numba()
     from numba.core.registry import cpu_target
 
     cpu_target.typing_context.refresh()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
+from sharkpy.execution.tables import block_loading
 from sharkpy.execution.tables.block_loading import split_groups
 from sharkpy.sources.source import Split
 
@@ -40,6 +42,13 @@ def test_many_small_ones_are_put_together() -> None:
 
 def test_partitions_stay_apart() -> None:
     assert sizes([split(number, partition=f"p={number // 40}") for number in range(100)]) == [40, 40, 20]
+
+
+def test_numba_is_loaded_while_splits_are_read(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = threading.Event()
+    monkeypatch.setattr(block_loading, "load_kernels", begun.set)
+    assert context.sql("SELECT sum(k) FROM t").fetchall() == [(14850,)]
+    assert begun.is_set()
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec, StorageFormat
 from sharkpy.columnar.block_folders import storage_error, sync_directory, sync_file
 from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.kernels import load_kernels
 from sharkpy.columnar.statistics_table import PackedStatistics
 from sharkpy.execution.tasks.buckets import RowBuckets
 from sharkpy.sources.formats import files_by_format, read_properties, source
@@ -158,7 +159,9 @@ def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:
 
 
 class DriverLoader:
-    """Loader in this process, one split per thread. Durable copies are synced while other blocks are encoded."""
+    """Loader in this process, one split per thread. Durable copies are synced while other blocks are encoded, and numba
+    is loaded while the first splits are read.
+    """
 
     def __init__(self, store: BlockStore, conf: Conf, num_threads: int, buckets: BucketSpec | None = None) -> None:
         """Make a loader; with `buckets` each block has rows of only one bucket."""
@@ -180,6 +183,7 @@ class DriverLoader:
         loaded, total = [], ReadMetrics()
         threads = min(self._num_threads, max(len(groups), 1))
         with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(max(threads, _SYNC_THREADS)) as syncs:
+            syncs.submit(load_kernels)
             copies: list[Future[None]] = []
             futures = [submit(pool, self._load, group, schema, durable_dir, written, syncs, copies) for group in groups]
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import operator
 import sys
 import typing
 from collections.abc import Callable, Iterator
@@ -34,7 +35,7 @@ class TreeNode(Generic[F]):
     def held(self, family: type[N]) -> list[N]:
         """Return the nodes of `family` that this node holds directly."""
         found: list[N] = []
-        for name in node_fields(type(self), family):
+        for name in _NODE_FIELDS[family][type(self)]:
             value = getattr(self, name)
             if isinstance(value, family):
                 found.append(value)
@@ -44,9 +45,12 @@ class TreeNode(Generic[F]):
 
     def map_held(self, family: type[N], function: Callable[[N], N]) -> Self:
         """Return this node with `function` applied to every node of `family` that it holds directly."""
+        fields = _NODE_FIELDS[family][type(self)]
+        if not fields:
+            return self
         check_cancelled()
         changed: dict[str, object] | None = None
-        for name in node_fields(type(self), family):
+        for name in fields:
             old = getattr(self, name)
             new: object = old
             if isinstance(old, family):
@@ -85,6 +89,7 @@ class TreeNode(Generic[F]):
         """Yield this node and all its descendants, parents first."""
         waiting: list[Any] = [self]
         family = self.family
+        fields = _NODE_FIELDS[family]
         num_unchecked = 0
         while waiting:
             num_unchecked += 1
@@ -93,13 +98,16 @@ class TreeNode(Generic[F]):
                 check_cancelled()
             node = waiting.pop()
             yield node
-            held = node.held(family)
-            held.reverse()
-            waiting += held
+            if fields[type(node)]:
+                held = node.held(family)
+                held.reverse()
+                waiting += held
 
 
 def _up(node: TreeNode[Any], family: type[Any], function: Callable[[Any], Any]) -> TreeNode[Any]:
-    return function(node.map_held(family, lambda child: _up(child, family, function)))  # type: ignore[no-any-return]
+    if _NODE_FIELDS[family][type(node)]:
+        node = node.map_held(family, lambda child: _up(child, family, function))
+    return function(node)  # type: ignore[no-any-return]
 
 
 def _down(node: TreeNode[Any], family: type[Any], function: Callable[[Any], Any]) -> TreeNode[Any]:
@@ -116,22 +124,18 @@ def _collect(values: tuple[Any, ...], family: type, found: list[Any]) -> None:
 
 def _mapped(values: tuple[Any, ...], family: type, function: Callable[[Any], Any]) -> tuple[Any, ...]:
     """Apply `function` to the nodes in `values`. Return the same tuple if none changed."""
-    mapped: list[Any] | None = None
-    for index, old in enumerate(values):
-        new = old
-        if isinstance(old, family):
-            new = function(old)
-        elif isinstance(old, tuple):
-            new = _mapped(old, family, function)
-        if mapped is not None:
-            mapped.append(new)
-        elif new is not old:
-            mapped = [*values[:index], new]
-    return values if mapped is None else tuple(mapped)
+    mapped = [
+        function(value)
+        if isinstance(value, family)
+        else _mapped(value, family, function)
+        if isinstance(value, tuple)
+        else value
+        for value in values
+    ]
+    return values if all(map(operator.is_, values, mapped)) else tuple(mapped)
 
 
 _FIELD_NAMES: dict[type, tuple[str, ...]] = {}
-_NODE_FIELDS: dict[tuple[type, type], tuple[str, ...]] = {}
 
 
 def field_names(node_type: type) -> tuple[str, ...]:
@@ -141,13 +145,32 @@ def field_names(node_type: type) -> tuple[str, ...]:
     return names
 
 
+class _FieldsByType(dict[type, tuple[str, ...]]):
+    """Fields that may hold nodes of a family, by the type of their node; computed at the first lookup."""
+
+    def __init__(self, family: type) -> None:
+        super().__init__()
+        self._family = family
+
+    def __missing__(self, node_type: type) -> tuple[str, ...]:
+        family = self._family
+        names = tuple(name for name in field_names(node_type) if _allows(_annotation(node_type, name), family))
+        self[node_type] = names
+        return names
+
+
+class _FieldsByFamily(dict[type, _FieldsByType]):
+    def __missing__(self, family: type) -> _FieldsByType:
+        found = self[family] = _FieldsByType(family)
+        return found
+
+
+_NODE_FIELDS = _FieldsByFamily()
+
+
 def node_fields(node_type: type, family: type) -> tuple[str, ...]:
     """Return the fields whose annotations allow nodes of `family`, in field order."""
-    names = _NODE_FIELDS.get((node_type, family))
-    if names is None:
-        names = tuple(name for name in field_names(node_type) if _allows(_annotation(node_type, name), family))
-        _NODE_FIELDS[node_type, family] = names
-    return names
+    return _NODE_FIELDS[family][node_type]
 
 
 def _annotation(node_type: type, name: str) -> Any:

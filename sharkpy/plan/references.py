@@ -25,8 +25,10 @@ def is_deep(expr: Expr, levels: int) -> bool:
     """Return whether `expr` has a node `levels` levels below it."""
     nodes = [expr]
     for _ in range(levels):
-        nodes = [child for node in nodes for child in node.children]
-    return bool(nodes)
+        nodes = [child for node in nodes for child in node.held(Expr)]
+        if not nodes:
+            return False
+    return True
 
 
 def free_column_ids(plan: LogicalPlan) -> frozenset[int]:

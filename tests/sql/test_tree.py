@@ -10,6 +10,7 @@ from sharkpy.physical import operators
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Filter, Given, Join, LogicalPlan, Scan, Step, Union, Values
+from sharkpy.plan.references import is_deep
 from sharkpy.plan.subqueries import InSubquery, ScalarSubquery
 from sharkpy.values.types import BOOLEAN, INT
 
@@ -41,6 +42,22 @@ def test_walk_goes_deeper_than_the_stack() -> None:
     for _ in range(2 * sys.getrecursionlimit()):
         tree = _sum(tree)
     assert sum(1 for _ in tree.walk()) == 2 * sys.getrecursionlimit() + 1
+
+
+def test_transformations_that_change_nothing_return_the_same_object() -> None:
+    tree = _sum(_sum(A, Literal(1, INT)), B)
+    assert tree.transform_up(lambda node: node) is tree
+    assert tree.transform_down(lambda node: node) is tree
+    rows = Values((A,), ((tree,), (B,)))
+    assert rows.map_expressions(lambda expr: expr) is rows
+    changed = rows.map_expressions(lambda expr: C if expr is B else expr)
+    assert changed == Values((A,), ((tree,), (C,)))
+    assert changed.rows[0] is rows.rows[0]
+
+
+def test_depth_is_counted_in_levels() -> None:
+    tree = _sum(_sum(A, Literal(1, INT)), B)
+    assert [is_deep(tree, levels) for levels in range(4)] == [True, True, True, False]
 
 
 def test_annotations_say_which_fields_hold_nodes() -> None:

@@ -133,6 +133,7 @@ class StatisticsTable:
         self.rows = rows
         self.columns = columns
         self._num_distinct: dict[str, int] = {}
+        self._extremes: dict[tuple[str, bool], StatisticsAnswer | None] = {}
 
     @classmethod
     def of(cls, schema: t.Schema, blocks: Sequence[BlockFigures]) -> StatisticsTable:
@@ -198,6 +199,12 @@ class StatisticsTable:
         return self._extreme(name, least=False)
 
     def _extreme(self, name: str, least: bool) -> StatisticsAnswer | None:
+        """Return the extreme, which every planned join over the column asks for."""
+        if (name, least) not in self._extremes:
+            self._extremes[name, least] = self._find_extreme(name, least)
+        return self._extremes[name, least]
+
+    def _find_extreme(self, name: str, least: bool) -> StatisticsAnswer | None:
         column = self.columns[name]
         live = column.valid_counts > 0
         if not live.any():

@@ -97,3 +97,13 @@ def test_a_column_that_nobody_asks_for_is_not_joined(
         grown = grown.append([one])
     assert "string" not in joined
     assert "double" not in joined
+
+
+def test_an_extreme_is_computed_once(blocks: list[PackedStatistics], monkeypatch: pytest.MonkeyPatch) -> None:
+    table = StatisticsTable.of(SCHEMA, blocks[:2])
+    low, high = table.minimum("k"), table.maximum("k")
+    assert low is not None
+    assert high is not None
+    assert low.value != high.value
+    monkeypatch.setattr(statistics_table, "_extreme_of", lambda *_: pytest.fail("computed again"))
+    assert (table.minimum("k"), table.maximum("k")) == (low, high)

@@ -1,19 +1,20 @@
-"""Stores by location: the kind of store for each scheme, and a cache of open stores."""
+"""Stores by location: the kind of store for each scheme, and a cache of open stores.
+
+The stores are imported with the first remote location: they load asyncio, HTTP and TLS, which local files do not need.
+"""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.uri import normalized, scheme_of
 from sharkpy.sources.storage.access import StorageAccess
-from sharkpy.sources.storage.buckets import azure_store, gcs_store, http_store, s3_store
-from sharkpy.sources.storage.hdfs_store import hdfs_store
-from sharkpy.sources.storage.object_reader import root_and_key
 from sharkpy.sources.storage.store import Store, StoreLimits
 
 _MOST = 64
@@ -22,27 +23,32 @@ _MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Kind of stores: the function that makes one from the root of the URIs, the module that it needs, and the extra
-    that installs it.
+    """Kind of stores: the function that makes one from the root of the URIs, in a module of this folder, the library
+    that it needs, and the extra that installs the library.
     """
 
-    make: Callable[[str, StorageAccess, StoreLimits], Store]
-    module: str = "obstore"
+    function: str
+    module: str = "buckets"
+    library: str = "obstore"
     extra: str = "lake-s3"
+
+    def make(self, root: str, access: StorageAccess, limits: StoreLimits) -> Store:
+        found = getattr(importlib.import_module(f"{__package__}.{self.module}"), self.function)
+        return found(root, access, limits)  # type: ignore[no-any-return]
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "s3": _Kind(s3_store),
-    "gs": _Kind(gcs_store),
-    "abfs": _Kind(azure_store),
-    "abfss": _Kind(azure_store),
-    "az": _Kind(azure_store),
-    "wasb": _Kind(azure_store),
-    "wasbs": _Kind(azure_store),
-    "http": _Kind(http_store),
-    "https": _Kind(http_store),
-    "hdfs": _Kind(hdfs_store, "hdfs_native", "lake-hdfs"),
-    "viewfs": _Kind(hdfs_store, "hdfs_native", "lake-hdfs"),
+    "s3": _Kind("s3_store"),
+    "gs": _Kind("gcs_store"),
+    "abfs": _Kind("azure_store"),
+    "abfss": _Kind("azure_store"),
+    "az": _Kind("azure_store"),
+    "wasb": _Kind("azure_store"),
+    "wasbs": _Kind("azure_store"),
+    "http": _Kind("http_store"),
+    "https": _Kind("http_store"),
+    "hdfs": _Kind("hdfs_store", "hdfs_store", "hdfs_native", "lake-hdfs"),
+    "viewfs": _Kind("hdfs_store", "hdfs_store", "hdfs_native", "lake-hdfs"),
 }
 """Kinds by the normalized name of a scheme."""
 
@@ -74,6 +80,8 @@ def store_of(location: str, access: StorageAccess, limits: StoreLimits | None = 
     UnsupportedError for a scheme without stores, ConfigurationError if the package for it is missing,
     StorageRefusedError 28000 if there are no keys.
     """
+    from sharkpy.sources.storage.object_reader import root_and_key
+
     return _stores.store(normalized(root_and_key(location)[0]), access, limits or StoreLimits())
 
 
@@ -87,7 +95,7 @@ def _made(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     kind = _KINDS.get(scheme)
     if kind is None:
         raise UnsupportedError(f'storage of the scheme "{scheme}"')
-    if importlib.util.find_spec(kind.module) is None:
-        message = f'storage of the scheme "{scheme}" needs {kind.module}, which is not installed'
+    if importlib.util.find_spec(kind.library) is None:
+        message = f'storage of the scheme "{scheme}" needs {kind.library}, which is not installed'
         raise ConfigurationError(message, hint=f'run: pip install "sharkpy[{kind.extra}]"')
     return kind.make(root, access, limits)

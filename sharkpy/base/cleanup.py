@@ -109,3 +109,14 @@ def _run() -> None:
         with contextlib.suppress(Exception):
             free()
         del free
+
+
+_COLLECTED = (10_000, 10, 50)
+"""Objects, and collections of younger ones, between two collections of garbage: of all objects after five million new
+ones. By default, the tree of a long statement is scanned many times while it grows, and all other threads wait.
+"""
+
+
+def collect_garbage_seldom() -> None:
+    """Let the process make more objects between two collections: of modules while it starts, of trees of statements."""
+    gc.set_threshold(*_COLLECTED)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from sharkpy.base.cleanup import collect_garbage_seldom
 from sharkpy.base.errors import ConfigurationError, SharkError
 from sharkpy.base.version import __version__
 from sharkpy.cli.shell_session import add_server_options, session_settings
@@ -186,6 +187,7 @@ def _add_debug_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run() -> NoReturn:
     """Run `main` and end the process at once. The session is closed; an orderly exit would take a tenth of a second."""
+    collect_garbage_seldom()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
     try:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.base.cleanup import collect_garbage_seldom
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.base.secrets import redacted
 from sharkpy.base.settings import HISTORY_SAVED, Setting
@@ -235,10 +236,6 @@ _SWITCH_SECONDS = 0.001
 """Longest time that one statement's Python works while another waits for the interpreter. The default is 0.005: a short
 statement, with some hundred waits, would be slow next to a long one.
 """
-_COLLECTED = (10_000, 10, 50)
-"""Objects, and collections of younger ones, between two collections of garbage: of all objects after five million new
-ones. By default, the tree of a long statement is scanned many times while it grows, and all other threads wait.
-"""
 
 
 def share_interpreter() -> None:
@@ -246,4 +243,4 @@ def share_interpreter() -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_COLLECTED)
+    collect_garbage_seldom()

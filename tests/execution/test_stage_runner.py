@@ -8,6 +8,7 @@ import pytest
 
 from sharkpy.base.errors import CancelledError, ExecutionError, InternalError
 from sharkpy.execution.engine import Engine
+from sharkpy.execution.stages.exchange import MapOutput
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.statement import Progress, ignore_progress
 from sharkpy.execution.tasks.report import BlockResult, ReportCollector
@@ -286,3 +287,21 @@ def test_tasks_without_a_report_are_an_error(
     monkeypatch.setattr(ReportCollector, "add", lambda *_: None)
     with pytest.raises(ExecutionError, match="2 tasks have ended without a report"):
         run(stage_runner(spark_engine))
+
+
+def test_a_shuffle_has_a_serializer_that_is_made_at_once_and_holds_no_payload(spark_engine: Engine) -> None:
+    runner = stage_runner(spark_engine)
+    runner.rdd.exchange(numbers(10, sink=HashSink(("c0",), 4)), 1, 4)
+    (read,) = runner.outputs.exchange_inputs(stage('SELECT * FROM "in0"', ExchangeColumns("in0", 1, SCHEMA)))
+    assert isinstance(read.output, MapOutput)
+    serializer = read.output.shuffled.dependencies().head().serializer()
+    assert serializer.getClass().getSimpleName() == "JavaSerializer"
+    jvm = spark_engine.jobs.jvm
+    target, payload = jvm.java.io.ByteArrayOutputStream(), jvm.java.util.ArrayList(["x" * 1000])
+    stream = serializer.newInstance().serializeStream(target)
+    for _ in range(3):
+        stream.writeObject(payload, jvm.scala.reflect.ClassTag.Any())
+    stream.flush()
+    # A stream that held the payload would refer to it.
+    assert target.size() > 3000
+    runner.close()

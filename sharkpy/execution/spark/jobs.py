@@ -82,12 +82,21 @@ class SparkJobs:
         self.partitioner: Any = self.jvm.PythonPartitioner
         self.python_utils: Any = self.jvm.PythonUtils
         self.pruning_rdd: Any = self.jvm.org.apache.spark.rdd.PartitionPruningRDD
+        self.pair_serializer: Any = self._pair_serializer()
         self._python_rdd: Any = self.jvm.PythonRDD
         self._python_function: Any = self.jvm.SimplePythonFunction
         self._converters: Any = self.jvm.scala.jdk.javaapi.CollectionConverters
         self._environ: Any = self.jvm.java.util.HashMap({**self.context.environment, **spark.environ})
         self._includes: Any = self.jvm.java.util.ArrayList(self.context._python_includes)
         self._no_broadcasts: Any = self.jvm.java.util.ArrayList()
+
+    def _pair_serializer(self) -> Any:
+        """Return the serializer of a shuffle's pairs: Java's, which refers to no pair that it has written.
+
+        By itself, Spark would take Kryo for them. Each task then makes a new Kryo for each bucket, in milliseconds.
+        """
+        conf = self.scala_context.getConf().set("spark.serializer.objectStreamReset", "1")
+        return self.jvm.org.apache.spark.serializer.JavaSerializer(conf)
 
     def new_run(self) -> int:
         """Return a new number for one run of a stage. Its tasks report under it."""

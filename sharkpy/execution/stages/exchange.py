@@ -79,7 +79,7 @@ def run_map_stage(
     """Run a map stage, whose output `frames` alternate buckets and payloads. Only sizes come back."""
     pairs = jobs.pairwise_rdd(frames.rdd()).asJavaPairRDD()
     partitioned = pairs.partitionBy(jobs.partitioner(num_buckets, 0))
-    shuffled = partitioned.rdd()
+    shuffled = partitioned.rdd().setSerializer(jobs.pair_serializer)
     dependency = shuffled.dependencies().head()
     statistics = jobs.scala_context.submitMapStage(dependency).get()
     sizes = tuple(int(size) for size in statistics.bytesByPartitionId())

@@ -77,6 +77,7 @@ class SparkJobs:
         # Each class lookup, list or map is a round trip to the JVM, so whatever never changes is cached.
         self.scala_context: Any = self.context._jsc.sc()
         self.java_rdd: Any = self.jvm.org.apache.spark.api.java.JavaRDD
+        self.java_arrays: Any = self.jvm.java.util.Arrays
         self.pair_rdd: Any = self.jvm.JavaPairRDD
         self.pairwise_rdd: Any = self.jvm.PairwiseRDD
         self.partitioner: Any = self.jvm.PythonPartitioner

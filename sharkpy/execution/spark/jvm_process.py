@@ -131,10 +131,16 @@ def java_command(
     submit = [text for key, value in shown.items() for text in ("--conf", f"{key}={value}")]
     # Other classes come last, so that the class cache of Spark's own still matches the start of the class path.
     given = filter(None, [conf.get(EXTRA_CLASS_PATH, "")])
-    classpath = os.pathsep.join([str(pyspark_home() / "jars" / "*"), *hadoop_folders(conf), *given])
+    classpath = os.pathsep.join([*spark_jars(), *hadoop_folders(conf), *given])
     start = ["-cp", classpath, "org.apache.spark.deploy.SparkSubmit", *submit, "pyspark-shell"]
     more = [*(cache.use() if cache else ()), *shlex.split(conf.get(EXTRA_OPTIONS, ""))]
     return [java.executable, *properties, *opens, *newer, *more, *start]
+
+
+def spark_jars() -> list[str]:
+    """Return the class path of Spark's jars: its core first, in which each job looks up the classes of its closures."""
+    jars = pyspark_home() / "jars"
+    return [*map(str, jars.glob("spark-core_*.jar")), str(jars / "*")]
 
 
 def hadoop_folders(conf: Mapping[str, str]) -> list[str]:
@@ -250,7 +256,7 @@ def _connect(port: int, secret: str, process: subprocess.Popen[bytes]) -> Any:
 
 
 FIRST_WITH_AOT = 25
-_FORMAT = "1"
+_FORMAT = "2"
 """Version of the cache. Change it if older caches no longer fit, as after a new class path or collector."""
 
 

@@ -117,6 +117,9 @@ def _on_this_machine(scratch: Path) -> dict[str, str]:
         # On one machine, payloads stay in the page cache: compression costs more than it saves.
         "spark.shuffle.compress": "false",
         "spark.shuffle.spill.compress": "false",
+        # Each stage is broadcast, in a few kilobytes. Spark allocates a whole block for it.
+        "spark.broadcast.compress": "false",
+        "spark.broadcast.blockSize": "64k",
     }
 
 

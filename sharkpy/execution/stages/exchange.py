@@ -8,6 +8,7 @@ LIMIT) are held there and never enter the shuffle.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -82,7 +83,8 @@ def run_map_stage(
     shuffled = partitioned.rdd().setSerializer(jobs.pair_serializer)
     dependency = shuffled.dependencies().head()
     statistics = jobs.scala_context.submitMapStage(dependency).get()
-    sizes = tuple(int(size) for size in statistics.bytesByPartitionId())
+    # One round trip: each element of the array would take its own.
+    sizes = tuple(json.loads(jobs.java_arrays.toString(statistics.bytesByPartitionId())))
     tags = (partitioned.kClassTag(), partitioned.vClassTag())
     return MapOutput(exchange_id, shuffled, tags, int(dependency.shuffleId()), sizes, is_ordered)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ from sharkpy.physical.plan import (
     SinglePartitioning,
     column_name,
 )
+from sharkpy.physical.plan_shape import equal_exchanges
 from sharkpy.physical.planner import planned_decisions
 from sharkpy.physical.replan import replan
 from sharkpy.physical.split_stages import (
@@ -67,6 +68,8 @@ class PlanRunner:
         self._parallelism = run.engine.parallelism
         self._known_keys: dict[tuple[int, Expr], KeyValues | None] = {}
         self._last_exchange_id = 0
+        self._shared: dict[int, tuple[Exchange, int]] = {}
+        """Exchanges that did not run, by id, each with the id of an exchange that has moved the same rows."""
         self._last_stage: Stage | None = None
 
     @property
@@ -129,8 +132,9 @@ class PlanRunner:
             plan, _ = replan(plan, observed, self._conf)
         while (exchange := next_exchange(plan)) is not None:
             statistics = self._run_exchange(exchange)
-            observed[exchange.exchange_id] = statistics
-            plan = replace_exchange(plan, exchange.exchange_id, read_of(exchange, statistics))
+            for same in (exchange, *self._share(plan, exchange)):
+                observed[same.exchange_id] = statistics
+                plan = replace_exchange(plan, same.exchange_id, read_of(same, statistics))
             plan, made = replan(satisfied_limits(plan), observed, self._conf)
             decisions += made
             plan = self._learn(plan)
@@ -201,6 +205,8 @@ class PlanRunner:
 
     def _key_values(self, read: ExchangeRead, key: Expr) -> KeyValues | None:
         """Return the values of a key if the exchange's rows are held in the driver or will be broadcast."""
+        if read.exchange_id in self._shared:
+            read = replace(read, exchange_id=self._shared[read.exchange_id][1])
         if not (isinstance(read.partitioning, BroadcastPartitioning) or self.stages.outputs.is_held(read.exchange_id)):
             return None
         if (read.exchange_id, key) not in self._known_keys:
@@ -236,6 +242,36 @@ class PlanRunner:
                 stage = self._map_stage(exchange, sink_of(exchange))
         return self.stages.rdd.exchange(stage, exchange.exchange_id, bucket_count(stage.program.sink))
 
+    def _share(self, plan: PhysicalPlan, exchange: Exchange) -> list[Exchange]:
+        """Return the exchanges that move the same rows as `exchange`, which has run, so that they need not run."""
+        found = equal_exchanges(plan, exchange)
+        for other in found:
+            self._shared[other.exchange_id] = (other, exchange.exchange_id)
+            text = f"exchange {other.exchange_id} is not run: it moves the rows of exchange {exchange.exchange_id}"
+            self.run.profile.decisions.append(Decision("share_exchange", text))
+        return found
+
+    def _with_shared(self, fragment: PhysicalPlan) -> PhysicalPlan:
+        """Replace the reads of exchanges that did not run by reads of the exchanges that moved their rows.
+
+        A stage reads an exchange in one way only. If a read needs another way, its own exchange runs.
+        """
+        reads = [node for node in fragment.walk() if isinstance(node, ExchangeRead)]
+        ways: dict[int, Hashable] = {}
+        for one in sorted(reads, key=lambda read: read.exchange_id in self._shared):
+            exchange, source = self._shared.get(one.exchange_id, (None, one.exchange_id))
+            way = _way(one)
+            if ways.setdefault(source, way) != way and exchange is not None:
+                del self._shared[one.exchange_id]
+                self._run_exchange(exchange)
+
+        def from_source(node: PhysicalPlan) -> PhysicalPlan:
+            if not isinstance(node, ExchangeRead) or node.exchange_id not in self._shared:
+                return node
+            return replace(node, exchange_id=self._shared[node.exchange_id][1])
+
+        return fragment.transform_up(from_source) if self._shared else fragment
+
     def _sample(self, exchange: Exchange) -> pa.Table:
         """Return the sort keys of a sample of each task's rows, the same on every run."""
         stage = self._stage(sample_plan(exchange), ResultSink())
@@ -250,9 +286,11 @@ class PlanRunner:
         return pa.Table.from_batches(batches)
 
     def _stage(self, fragment: PhysicalPlan, sink: StageSink, num_tasks: int | None = None) -> Stage:
+        fragment = self._with_shared(fragment)
         return lower_stage(fragment, sink, self._parallelism, num_tasks, self._place(fragment))
 
     def _result_stage(self, fragment: PhysicalPlan) -> Stage:
+        fragment = self._with_shared(fragment)
         return result_stage(fragment, self._parallelism, self._place(fragment))
 
     def _place(self, fragment: PhysicalPlan) -> Placement:
@@ -263,7 +301,8 @@ class PlanRunner:
 
     def _map_stage(self, exchange: Exchange, sink: StageSink) -> Stage:
         """Lower the map stage of an exchange, placed like its plan: only RDD tasks write into Spark's shuffle."""
-        return lower_stage(exchange.child, sink, self._parallelism, placement=self.plan.placement)
+        fragment = self._with_shared(exchange.child)
+        return lower_stage(fragment, sink, self._parallelism, placement=self.plan.placement)
 
     def _note_placement(self, fragment: PhysicalPlan, placement: Placement) -> None:
         """Record a stage's placement if it differs from the plan's, once even if waves run it many times."""
@@ -278,6 +317,12 @@ def _held_rows(plan: PhysicalPlan) -> int | None:
     if isinstance(plan, (LimitOperator, TopN)) and plan.count is not None and not plan.offset:
         return plan.count if plan.count <= MOST_ROWS else None
     return None
+
+
+def _way(read: ExchangeRead) -> Hashable:
+    """Return what a stage can have only once for an exchange: which task reads which rows, and a broadcast's names."""
+    names = read.schema.names if isinstance(read.partitioning, BroadcastPartitioning) else ()
+    return type(read.partitioning), read.dealt, tuple(names)
 
 
 MOST_VALUES = 5000

@@ -40,7 +40,8 @@ class StageOutputs:
         self._run = run
         self._outputs: dict[int, ExchangeOutput] = {}
         self._tables: dict[int, pa.Table] = {}
-        self._sources: dict[int, BroadcastSource] = {}
+        self._sources: dict[tuple[int, tuple[str, ...]], BroadcastSource] = {}
+        """Sources by exchange and the names that a stage has for its columns."""
         self._jobs: SparkJobs | None = None
         """Jobs that made the shuffles. After a restart of Spark, other shuffles have their numbers."""
 
@@ -85,18 +86,20 @@ class StageOutputs:
         """Return all rows of an exchange that tasks read whole; fetched once."""
         if exchange_id not in self._tables:
             self._tables[exchange_id] = broadcast_table(self.payloads(exchange_id), arrow_schema(schema))
-        return self._tables[exchange_id]
+        # Readers of one exchange may have names of their own for its columns.
+        return self._tables[exchange_id].rename_columns(list(schema.names))
 
     def source(self, jobs: SparkJobs, spec: BroadcastColumns) -> BroadcastSource:
         """Return the source from which tasks read a broadcast; sent once."""
-        if spec.exchange_id not in self._sources:
+        key = spec.exchange_id, tuple(spec.schema.names)
+        if key not in self._sources:
             engine = self._run.engine
             try:
                 source = send_broadcast(self.table(spec), engine.scratch, engine.is_local, jobs.context)
             except OSError as error:
                 raise as_shark_error(error) from error
-            self._sources[spec.exchange_id] = source
-        return self._sources[spec.exchange_id]
+            self._sources[key] = source
+        return self._sources[key]
 
     def close(self) -> None:
         """Free the exchanges and broadcasts. Idempotent."""

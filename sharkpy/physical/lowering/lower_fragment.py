@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import ResourceError, UnsupportedError
-from sharkpy.base.tree import TreeNode, field_names
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical import operators
 from sharkpy.physical.lowering.key_edges import key_edges
@@ -19,12 +18,12 @@ from sharkpy.physical.lowering.lower_join import lower_generate, lower_join
 from sharkpy.physical.lowering.lower_scan import coded_columns, lower_leaf
 from sharkpy.physical.lowering.select import Builder, Select
 from sharkpy.physical.lowering.value import Value
-from sharkpy.physical.operators import BlockSet, ExchangeRead, HashAggregate, StepOperator
+from sharkpy.physical.operators import HashAggregate, StepOperator
 from sharkpy.physical.plan import PhysicalPlan, column_name
+from sharkpy.physical.plan_shape import plan_shape
 from sharkpy.physical.stage_program import KeyEdge, ResultSink, StageInput, StageProgram, StepColumns
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall
 from sharkpy.plan.references import is_deep
-from sharkpy.udf import registry
 from sharkpy.udf.duckdb_sql import lower_literal
 from sharkpy.udf.user.function import MARK, FunctionUse, UserFunction, constant_values, find
 
@@ -270,51 +269,12 @@ def shared_queries(fragment: PhysicalPlan) -> Mapping[int, Hashable]:
 
 
 def _collect(plan: PhysicalPlan, places: dict[Hashable, list[int]]) -> None:
-    if isinstance(plan, HashAggregate) and (shape := _shape(plan)) is not None:
+    if isinstance(plan, HashAggregate) and (shape := plan_shape(plan)) is not None:
         places.setdefault(shape, []).append(id(plan))
         if len(places[shape]) > 1:
             return
     for child in plan.children:
         _collect(child, places)
-
-
-class _NotShareableError(Exception):
-    """Error for a plan whose rows may differ each time it is computed."""
-
-
-def _shape(plan: PhysicalPlan) -> Hashable | None:
-    """Return a shape, equal for plans with the same rows; None for a plan that is not deterministic."""
-    numbers: dict[int, int] = {}
-    try:
-        shape = _part(plan, numbers)
-        hash(shape)
-    except (_NotShareableError, TypeError):
-        return None
-    return shape
-
-
-def _part(value: object, numbers: dict[int, int]) -> object:
-    """Return `value` with columns numbered by first occurrence, and without their names."""
-    match value:
-        case ColumnRef(column_id=column_id, dtype=dtype):
-            return "column", numbers.setdefault(column_id, len(numbers)), dtype
-        case Alias(expr=expr, column_id=column_id):
-            return "alias", _part(expr, numbers), numbers.setdefault(column_id, len(numbers))
-        case Literal(value=constant, dtype=dtype):
-            return "literal", repr(constant), dtype
-        case BlockSet(table_id, sequence):
-            # For one version, the predicate determines the blocks that are read, unless other blocks were removed too.
-            return "blocks", table_id, sequence, tuple(block.block_id for block in value.blocks) if value.is_cut else ()
-        case Call(function=function) if (row := registry.scalar(function)) is None or not row.is_deterministic:
-            raise _NotShareableError(function)
-        case ExchangeRead():
-            return "exchange", value.exchange_id, _part(value.columns, numbers)
-        case tuple():
-            return tuple(_part(item, numbers) for item in value)
-        case TreeNode():
-            names = field_names(type(value))
-            return type(value).__name__, *(_part(getattr(value, name), numbers) for name in names)
-    return value
 
 
 # Users' functions that a fragment calls

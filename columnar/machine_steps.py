@@ -63,6 +63,8 @@ class Step(IntEnum):
     MAX = 24
     EMIT = 25
     """Add the numbers of the rows that are left to the keys."""
+    SUM_REAL = 26
+    """aggregate (number), x: as SUM, of numbers of 64 bits with a point, as their bits."""
 
 
 class Column(IntEnum):
@@ -77,3 +79,5 @@ class Column(IntEnum):
     I64 = 6
     BITS = 7
     """Arrow's bitmap."""
+    REAL = 8
+    """DOUBLE, as its bits. -0.0 becomes 0.0, since its bits stand for NULL."""

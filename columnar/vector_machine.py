@@ -29,6 +29,7 @@ _SHIFT = np.uint64(24)
 BATCH, NULL, FREE, OUTSIDE = machine_steps.BATCH, machine_steps.NULL, machine_steps.FREE, machine_steps.OUTSIDE
 _U8, _U16, _U32 = Column.U8.value, Column.U16.value, Column.U32.value
 _I8, _I16, _I32, _I64 = Column.I8.value, Column.I16.value, Column.I32.value, Column.I64.value
+_REAL = Column.REAL.value
 _LOAD, _MEMBER, _EMIT = Step.LOAD.value, Step.MEMBER.value, Step.EMIT.value
 _ADD, _SUBTRACT, _MULTIPLY = Step.ADD.value, Step.SUBTRACT.value, Step.MULTIPLY.value
 _EQUAL, _NOT_EQUAL, _LESS, _LESS_EQUAL = (
@@ -46,8 +47,9 @@ _AND, _OR, _NOT, _IS_NULL, _CHOOSE = (
 )
 _FILTER, _PACK, _START, _NULLS = Step.FILTER.value, Step.PACK.value, Step.START.value, Step.NULLS.value
 _GROUP, _FIND = Step.GROUP.value, Step.FIND.value
-_SUM, _COUNT, _COUNT_VALID, _MIN, _MAX = (
+_SUM, _SUM_REAL, _COUNT, _COUNT_VALID, _MIN, _MAX = (
     Step.SUM.value,
+    Step.SUM_REAL.value,
     Step.COUNT.value,
     Step.COUNT_VALID.value,
     Step.MIN.value,
@@ -77,6 +79,13 @@ def _load(source: Array, start: int, rows: Array, n: int, is_dense: bool, base: 
     else:
         for i in range(n):
             out[i] = base + factor * np.int64(source[start + rows[i]])
+
+
+@machine_code
+def _load_real(source: Array, start: int, rows: Array, n: int, is_dense: bool, out: Array) -> None:
+    for i in range(n):
+        bits = source[start + (i if is_dense else np.int64(rows[i]))]
+        out[i] = bits if bits != NULL else 0
 
 
 @machine_code
@@ -110,6 +119,8 @@ def _column(column: Array, start: int, stop: int, rows: Array, n: int, is_dense:
         _load(carray(at, (stop,), np.int16), start, rows, n, is_dense, base, factor, out)
     elif kind == _I32:
         _load(carray(at, (stop,), np.int32), start, rows, n, is_dense, base, factor, out)
+    elif kind == _REAL:
+        _load_real(carray(at, (stop,), np.int64), start, rows, n, is_dense, out)
     elif kind == _I64:
         _load(carray(at, (stop,), np.int64), start, rows, n, is_dense, base, factor, out)
     else:
@@ -239,6 +250,11 @@ def _aggregate_all(code: int, x: Array, n: int, alive: Array, total: Any) -> Any
     if code == _SUM:
         for i in range(n):
             total += x[i] if (alive[i] != 0) & (x[i] != NULL) else 0
+    elif code == _SUM_REAL:
+        real: Any = np.int64(total).view(np.float64)
+        for i in range(n):
+            real += np.int64(x[i] if (alive[i] != 0) & (x[i] != NULL) else 0).view(np.float64)
+        total = np.float64(real).view(np.int64)
     elif code == _COUNT_VALID:
         for i in range(n):
             total += np.int64((alive[i] != 0) & (x[i] != NULL))
@@ -256,6 +272,10 @@ def _aggregate(code: int, x: Array, n: int, groups: Array, totals: Array) -> Non
     if code == _SUM:
         for i in range(n):
             totals[groups[i]] += 0 if x[i] == NULL else x[i]
+    elif code == _SUM_REAL:
+        for i in range(n):
+            real = np.int64(x[i] if x[i] != NULL else 0).view(np.float64)
+            totals[groups[i]] = np.float64(np.int64(totals[groups[i]]).view(np.float64) + real).view(np.int64)
     elif code == _COUNT_VALID:
         for i in range(n):
             totals[groups[i]] += np.int64(x[i] != NULL)

@@ -88,14 +88,8 @@ def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> Bloc
         partitions=_partitions(scan, version, blocks),
         sample=scan.sample and scan.sample.of_bytes(sum(block.size_bytes for block in version.blocks)),
         kernels=_kernels(context),
-        repeated=frozenset(
-            name for name in scan.names if version.statistics.num_distinct(name) <= _REPEATED * blocks.num_rows
-        ),
+        distinct=tuple((name, version.statistics.num_distinct(name)) for name in scan.names),
     )
-
-
-_REPEATED = 0.3
-"""Number of distinct values, as a share of the rows, up to which a column's values repeat."""
 
 
 def _kernels(context: PlanContext) -> str:

@@ -325,7 +325,8 @@ def _read_blocks(
     # Damage is found before the first row if possible.
     blocks = [_read_or_rebuild(open_block, handle, data) for handle in handles]
     size = num_read = 0
-    with contextlib.closing(_read_in_parallel(read, [block.num_rows for block in blocks], data.threads)) as read_tables:
+    sizes = [block.num_rows if needed is None else len(needed) for block, needed in zip(blocks, rows, strict=True)]
+    with contextlib.closing(_read_in_parallel(read, sizes, data.threads)) as read_tables:
         for table in read_tables:
             groups[table.schema.remove_metadata()].append(table.replace_schema_metadata(None))
             size += decoded_bytes(blocks[num_read], table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 def kernel_rows(
     kernel: KernelColumns, blocks: Sequence[Block], threads: int, rows: Sequence[Any] | None = None
 ) -> pa.Table:
-    """Return the kernel's relation, from `blocks`, or from the needed `rows` of each."""
+    """Return the kernel's relation, from `blocks`, or from the needed `rows` of each.
+
+    The conditions are true for the needed rows.
+    """
+    if rows and all(needed is not None for needed in rows):
+        kernel = replace(kernel, conditions=())
     used = {name for code in _codes(kernel) for name in code.columns()}
     nullable = nullable_columns(kernel.blocks, used, blocks)
     if not any(key.is_coded for key in kernel.keys):
@@ -136,7 +142,11 @@ def _added(program: MachineProgram, one: Numbers, other: Numbers) -> Numbers:
     return totals
 
 
-_MERGE: dict[Step, Any] = {Step.MIN: np.minimum, Step.MAX: np.maximum}
+def _add_reals(one: Numbers, other: Numbers) -> Numbers:
+    return (one.view(np.float64) + other.view(np.float64)).view(np.int64)
+
+
+_MERGE: dict[Step, Any] = {Step.MIN: np.minimum, Step.MAX: np.maximum, Step.SUM_REAL: _add_reals}
 
 
 def _merged_keys(program: MachineProgram, states: Sequence[State]) -> tuple[Numbers, Numbers]:
@@ -166,6 +176,8 @@ def _table(program: MachineProgram, found: tuple[Numbers, Numbers], dictionaries
     columns = {packed.key.alias: _key(packed, keys, dictionaries.get(packed.key.alias)) for packed in program.keys}
     for result in program.results:
         values = np.ascontiguousarray(totals[:, result.place])
+        if result.is_real:
+            values = values.view(np.float64)
         missing = None if result.num_values is None else totals[:, result.num_values] == 0
         if result.offset and result.num_values is not None:
             values = values + result.offset * totals[:, result.num_values]

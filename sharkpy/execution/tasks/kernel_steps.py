@@ -30,7 +30,7 @@ _BINARY = {
     "and": Step.AND,
     "or": Step.OR,
 }
-_TOTALS = {"sum": Step.SUM, "count": Step.COUNT_VALID, "min": Step.MIN, "max": Step.MAX}
+_TOTALS = {"sum": Step.SUM, "sum_real": Step.SUM_REAL, "count": Step.COUNT_VALID, "min": Step.MIN, "max": Step.MAX}
 _LOWEST, _HIGHEST = NULL + 1, (1 << 63) - 1
 
 
@@ -55,6 +55,7 @@ class Total:
     place: int
     num_values: int | None
     offset: int = 0
+    is_real: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ class _Assembler:
         args = [self._value(arg) for arg in code.args]
         register = self._register()
         match code.op:
-            case "column" | "codes":
+            case "column" | "codes" | "real":
                 self._emit(Step.LOAD, register, self._columns.setdefault(code, len(self._columns)))
             case "not":
                 self._emit(Step.NOT, register, *args)
@@ -215,7 +216,8 @@ class _Assembler:
         if code.op == "count":
             return Total(alias, place, None)
         is_counted = self._may_be_null(arg)
-        return Total(alias, place, self._total(Step.COUNT_VALID, arg) if is_counted else self._total(Step.COUNT, None))
+        counted = self._total(Step.COUNT_VALID, arg) if is_counted else self._total(Step.COUNT, None)
+        return Total(alias, place, counted, is_real=code.op == "sum_real")
 
     def _total(self, step: Step, arg: Code | None) -> int:
         place = self._totals.get((step, arg))
@@ -230,7 +232,7 @@ class _Assembler:
                 return True
             case "is_null" | "constant":
                 return False
-            case "column" | "codes":
+            case "column" | "codes" | "real":
                 return code.name in self._nullable
             case "choose":
                 return any(map(self._may_be_null, code.args[1:]))

@@ -34,6 +34,7 @@ _KINDS = {
     pa.int16(): Column.I16,
     pa.int32(): Column.I32,
     pa.int64(): Column.I64,
+    pa.float64(): Column.REAL,
     pa.bool_(): Column.BITS,
 }
 _LEAST = {Step.MIN: (1 << 63) - 1, Step.MAX: -(1 << 63)}

@@ -17,7 +17,7 @@ from sharkpy.physical.stage_program import MOST_CODES, GroupKey, KernelColumns
 from sharkpy.values.types import DOUBLE, FLOAT, is_nested
 
 _MOST_KEYS = 1 << 62
-_AGGREGATES = ("sum", "count", "min", "max", "distinct")
+_AGGREGATES = ("sum", "sum_real", "count", "min", "max", "distinct")
 
 
 def aggregate_by_kernel(
@@ -39,9 +39,7 @@ def aggregate_by_kernel(
         return None
     distinct = {name: value for name, value in aggregates.items() if value.code and value.code.op == "distinct"}
     counted = dict.fromkeys(value.code.args[0] for value in distinct.values() if value.code)
-    if any(code.name not in rows.blocks.aliases for code in counted):
-        return None
-    missing = [value.sql for value in aggregates.values() if value.code is None or value.code.op not in _AGGREGATES]
+    missing = [value.sql for value in aggregates.values() if not _is_computed(value, rows)]
     if missing or len(counted) > 1:
         what = missing[0] if missing else "count(DISTINCT …) of several columns"
         builder.kernels.append(_decision(plan, f"by DuckDB, since no kernel computes {shortened(what)}"))
@@ -56,8 +54,9 @@ def aggregate_by_kernel(
     if not found and groups:
         builder.kernels.append(_decision(plan, "by DuckDB, since its keys do not fit 64 bits"))
         return None
-    if not all(key.code.name in rows.repeated for key in found if key.is_coded):
-        builder.kernels.append(_decision(plan, "by DuckDB, since most of its keys are different"))
+    is_coded = any(key.is_coded for key in found)
+    if is_coded and rows.most_partial is not None and _expected_groups(found, rows.distinct) > rows.most_partial:
+        builder.kernels.append(_decision(plan, "by DuckDB, since its keys have too many different values"))
         return None
     totals = tuple(
         (name, value.code) for name, value in aggregates.items() if value.code is not None and name not in distinct
@@ -67,7 +66,7 @@ def aggregate_by_kernel(
     builder.kernels.append(_decision(plan, "by a kernel"))
     del builder.queries[num_queries:]
     scope = {column_id: replace(value.renamed(column_name(column_id)), code=None) for column_id, value in keys.items()}
-    if not any(key.is_coded for key in found):
+    if not is_coded:
         scope |= {column_id: _total(column_name(column_id), value) for column_id, value in values.items()}
         return Select(kernel.relation, scope)
     group_by = tuple(value.sql for value in scope.values())
@@ -77,6 +76,13 @@ def aggregate_by_kernel(
 
 
 _DISTINCT = "shark_distinct"
+
+
+def _is_computed(value: Value, rows: KernelRows) -> bool:
+    """Whether a kernel computes an aggregate from the columns of the scan."""
+    if value.code is None or value.code.op not in _AGGREGATES:
+        return False
+    return set(rows.blocks.aliases).issuperset(value.code.columns())
 
 
 def _decision(plan: HashAggregate, text: str) -> Decision:
@@ -109,6 +115,14 @@ def _fitting(groups: Sequence[GroupKey], values: Iterable[Value], rows: KernelRo
     return list(known.values()) if math.prod(map(_width, known.values())) < _MOST_KEYS else []
 
 
+def _expected_groups(keys: Iterable[GroupKey], distinct: Mapping[str, int]) -> int:
+    def values(key: GroupKey) -> int:
+        known = distinct[key.code.name] if key.code.name in distinct else _width(key)
+        return max(min(known, _width(key)), 1)
+
+    return math.prod(map(values, keys))
+
+
 def _width(key: GroupKey) -> int:
     return MOST_CODES if key.is_coded else key.high - key.low + 2
 
@@ -123,5 +137,5 @@ def _merged(name: str, value: Value) -> Value:
     op = value.code.op if value.code is not None else ""
     if op == "distinct":
         return Value(f'count(DISTINCT "{_DISTINCT}")', value.dtype)
-    sql = f'{"sum" if op == "count" else op}("{name}")'
+    sql = f'{"sum" if op in ("count", "sum_real") else op}("{name}")'
     return replace(_total(name, value), sql=f"CAST({sql} AS BIGINT)" if op == "count" else sql)

@@ -19,7 +19,7 @@ from sharkpy.physical.aggregate_calls import (
     without_state_form,
 )
 from sharkpy.physical.column_bounds import ColumnRange
-from sharkpy.physical.kernel_code import NULL_CODE, Code, code_of, codes_code, constant_code
+from sharkpy.physical.kernel_code import NULL_CODE, Code, code_of, codes_code, constant_code, real_code
 from sharkpy.physical.lowering.aggregate_by_kernel import aggregate_by_kernel
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
 from sharkpy.physical.lowering.select import Builder, Select
@@ -152,7 +152,8 @@ class _Lowering:
             over=over.sql,
         )
         code = _distinct_count(call, args) if is_distinct(call) else _row_count(call, over)
-        self.values[column_id] = Value(sql, call.dtype, code=code)
+        codes = _real_codes(call, args, over)
+        self.values[column_id] = Value(sql, call.dtype, code=codes[0] if len(codes) == 1 else code)
 
     def _states(self, call: AggregateCall) -> list[Value]:
         call = without_state_form(call)
@@ -163,8 +164,11 @@ class _Lowering:
         row, types = aggregate_row(call), [arg.dtype for arg in call.args]
         logical = [arg.logical() for arg in args]
         texts = lower_partials(row, logical, types, call.dtype, distinct=distinct, over=over.sql)
-        code = _row_count(call, over)
-        return [Value(text, dtype, code=code) for text, dtype in zip(texts, state_types(call), strict=True)]
+        states = state_types(call)
+        codes: Sequence[Code | None] = _real_codes(call, args, over)
+        if len(codes) != len(states):
+            codes = [_row_count(call, over)] * len(states)
+        return [Value(text, dtype, code=code) for text, dtype, code in zip(texts, states, codes, strict=True)]
 
     def _merged(self, call: AggregateCall, states: tuple[ColumnRef, ...]) -> list[Value]:
         types = state_types(call)
@@ -212,6 +216,15 @@ _EACH_ROW = constant_code(1)
 def _row_count(call: AggregateCall, over: Over) -> Code | None:
     """Return the code of count(*), or None for another aggregate."""
     return over.code("count", _EACH_ROW) if call.function == "count" and not call.args else None
+
+
+def _real_codes(call: AggregateCall, args: Sequence[Value], over: Over) -> list[Code | None]:
+    """Return the codes of the states of an aggregate over a column of DOUBLE, as far as there are any."""
+    if is_distinct(call) or len(args) != 1 or args[0].dtype != DOUBLE or not args[0].is_simple:
+        return []
+    real = real_code(args[0].sql.strip('"')) if args[0].constant is None and args[0].integer_type is None else None
+    functions = {"sum": ("sum_real",), "avg": ("sum_real", "count"), "count": ("count",)}.get(call.function, ())
+    return [over.code(function, real) for function in functions]
 
 
 def _distinct_count(call: AggregateCall, args: Sequence[Value]) -> Code | None:

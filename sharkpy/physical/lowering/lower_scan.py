@@ -94,9 +94,10 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
     many_rows = plan.kernels == "always" or (plan.bounds.most_rows or 0) >= _LEAST_KERNEL_ROWS
     rows = None
     if is_read_by_kernels(plan) and many_rows:
-        repeated = plan.names if plan.kernels == "always" else plan.repeated
-        stored = zip(aliases, plan.names, strict=True)
-        rows = KernelRows(stage_input, repeated=frozenset(alias for alias, name in stored if name in repeated))
+        known = dict(plan.distinct)
+        distinct = {alias: known.get(name, 0) for alias, name in zip(aliases, plan.names, strict=True)}
+        most = None if plan.kernels == "always" else min(_MOST_PARTIAL, (plan.bounds.most_rows or 0) // 4)
+        rows = KernelRows(stage_input, distinct=distinct, most_partial=most)
     select = Select(relation, scope, rows=rows)
     for _, value in terms:
         select = select.restricted(value)
@@ -107,6 +108,8 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
     return select
 
 
+_MOST_PARTIAL = 100_000
+"""Largest expected number of partial groups of a kernel: a block has far more rows."""
 _LEAST_KERNEL_ROWS = 1 << 16
 """Rows below which a kernel saves less than a millisecond."""
 _REDUCED_ABOVE = 10_000

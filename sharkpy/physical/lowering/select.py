@@ -26,12 +26,14 @@ _NO_SHAPES: Mapping[int, Hashable] = MappingProxyType({})
 class KernelRows:
     """Rows of one scan, of which those count for which all `conditions` are true.
 
-    Values repeat in the columns `repeated`, by alias.
+    `distinct` estimates the different values of columns, by alias. A kernel may make up to `most_partial` partial
+    groups, so that merging them costs little; None: any number.
     """
 
     blocks: BlockColumns
     conditions: tuple[Code, ...] = ()
-    repeated: frozenset[str] = frozenset()
+    distinct: Mapping[str, int] = field(default_factory=dict, hash=False)
+    most_partial: int | None = None
 
     def filtered(self, condition: Code) -> KernelRows:
         return replace(self, conditions=(*self.conditions, condition))

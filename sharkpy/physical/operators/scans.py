@@ -84,8 +84,8 @@ class BlockScan(PhysicalPlan):
     sample: RowSample | None = None
     kernels: str = field(compare=False, repr=False, default="never")
     """Stages in which kernels may read the rows: "always", "driver" (only there) or "never"."""
-    repeated: frozenset[str] = field(compare=False, repr=False, default=frozenset())
-    """Stored columns whose values repeat, by the estimate when the scan was planned."""
+    distinct: tuple[tuple[str, int], ...] = field(compare=False, repr=False, default=())
+    """Estimated number of different values of each stored column, when the scan was planned."""
 
     def with_blocks(self, blocks: BlockSet) -> BlockScan:
         """Return the scan of some of its blocks."""

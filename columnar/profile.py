@@ -22,6 +22,8 @@ SAMPLE_RUN_ROWS = 256
 DISTINCT_LIMIT = 64
 _UNIQUE_SHARE = 0.9
 """Share of distinct strings in a sample above which all are taken for distinct: hashing would add no information."""
+_LEAST_REPEATS = 0.25
+"""Share of distinct values in all rows below which a dictionary may be worth its hashing."""
 _BASE_ZERO = 0
 
 
@@ -170,7 +172,7 @@ class ColumnProfile:
             return None
         if self._coded is not None:
             return sorted_dictionary(self._coded)
-        if self.num_rows > 4096 and self.sample_distinct > len(self.sample) // 2:
+        if self.num_rows > 4096 and self.sample_distinct > len(self.sample) // 2 and not self._repeats:
             return None
         return build_dictionary(self.physical)
 
@@ -232,6 +234,15 @@ class ColumnProfile:
         seen = np.zeros(1 << (8 * codes.itemsize), np.uint8)
         kernels.presence(codes, seen)
         return np.flatnonzero(seen)
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether values repeat often enough for a dictionary, by the pairs of equal values in the sample.
+
+        n values out of D have about n² / 2D such pairs.
+        """
+        size = len(self.sample)
+        return size * size < 2 * (size - self.sample_distinct) * _LEAST_REPEATS * self.num_rows
 
     def _scaled_sample(self) -> int:
         share = self.sample_distinct / max(len(self.sample), 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -120,6 +121,14 @@ def test_no_dictionary_is_built_for_integers_if_it_cannot_pay() -> None:
     wide = pa.array([(index % 1500) ** 5 - index % 1500 for index in range(100_000)], pa.int64())
     block = round_trip(wide, t.BIGINT, "")
     assert (block.encoding("x"), block.stored("x").parts["codes"].type) == ("dictionary", pa.uint16())
+
+
+def test_texts_that_repeat_seldom_in_a_sample_are_a_dictionary() -> None:
+    numbers = np.random.default_rng(3).integers(0, 10_000, 200_000)
+    profile = ColumnProfile(pa.array([f"name {number:09}" for number in numbers]), t.STRING)
+    assert profile.sample_distinct > 0.8 * len(profile.sample)
+    assert encodings.encode(profile).encoding == "dictionary"
+    assert profile.num_distinct == 10_000
 
 
 def test_choice_of_long_different_texts() -> None:

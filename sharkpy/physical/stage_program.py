@@ -35,6 +35,16 @@ class RowFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstRows:
+    """Only rows of a scan that come among the first `count` by column `alias`, or are equal to these, are needed."""
+
+    alias: str
+    count: int
+    ascending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
 class KeyEdge:
     """Rows of `relation` whose column `alias` has no value of `source_alias`, a column of `source`, are not needed.
 
@@ -69,6 +79,8 @@ class BlockColumns:
     """Predicate of rows that are needed. The program's SQL applies it too."""
     reduced_above: int | None = None
     """Number of rows above which a task leaves out rows that are not needed; None: never."""
+    first: FirstRows | None = None
+    """Order of the rows that are needed, after the filter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,13 @@ QUERIES = [
     "SELECT count(*), sum(b.w) FROM big b JOIN small s ON b.k = s.k AND b.w = s.w WHERE s.p LIKE '%3'",
     """SELECT u.k, count(*) FROM (SELECT k FROM big UNION ALL SELECT w FROM middle UNION ALL SELECT 7) u
     JOIN small s ON s.k = u.k WHERE s.d < '2024-04-01' GROUP BY u.k""",
+    "SELECT k, id FROM big WHERE t LIKE 't1%' ORDER BY k, id LIMIT 9",
+    "SELECT k, id, p FROM big WHERE w < 20 ORDER BY k DESC, id LIMIT 7",
+    "SELECT id, p FROM big WHERE w > 20 ORDER BY k NULLS LAST, id LIMIT 300 OFFSET 20",
+    "SELECT d, id, p FROM big ORDER BY d DESC, id LIMIT 5",
+    "SELECT k, id FROM big WHERE w > 50 ORDER BY k DESC NULLS FIRST, id LIMIT 40",
+    "SELECT x.id FROM (SELECT k, id FROM big WHERE t > 't7' ORDER BY w, id LIMIT 500) x JOIN small s ON x.k = s.k",
+    "SELECT k, id FROM big WHERE w = 3 ORDER BY k, id LIMIT 5000",
     "SELECT t, d FROM big WHERE t LIKE 't1%' AND k IS NULL AND d BETWEEN '2024-02-01' AND '2024-08-01'",
     "SELECT count(*) FROM big WHERE k = 17",
     "SELECT count(*) FROM big b JOIN small s ON b.k = s.k WHERE s.id < 0",
@@ -102,6 +109,13 @@ def test_duckdb_reads_only_the_rows_that_are_needed(session: sharkpy.SharkContex
     (decided,) = [line for (line,) in rows(session, f"EXPLAIN {query}") if "no match" in line]
     assert decided.startswith("decided when planning: kernels may leave out rows of default.")
     assert "default.big" in decided
+
+
+def test_duckdb_reads_only_the_first_rows(session: sharkpy.SharkContext) -> None:
+    session.sql("SET shark.kernels=always")
+    query = "SELECT * FROM big WHERE t LIKE 't1%' ORDER BY id DESC LIMIT 6"
+    assert read_rows(session, query) == {"big": 6}
+    assert read_rows(session, query.replace("ORDER BY id", "ORDER BY k, id"))["big"] < 300
 
 
 def test_the_rows_of_a_block_are_found_once(session: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,6 @@ from sharkpy.physical.stage_program import (
     KernelColumns,
     KeyEdge,
     RowFilter,
-    StageInput,
     StageProgram,
     TaskInput,
 )
@@ -68,18 +67,22 @@ def reduced_inputs(program: StageProgram, part: TaskInput, connection: DuckDBPyC
     joined = {name for edge in program.edges for name in (edge.relation, edge.source)}
     relations = []
     for spec in program.inputs:
+        if not isinstance(spec, (BlockColumns, KernelColumns)):
+            continue
         columns = spec.blocks if isinstance(spec, KernelColumns) else spec
-        if not isinstance(columns, BlockColumns) or columns.reduced_above is None:
+        if columns.reduced_above is None:
             continue
         handles = blocks.get(columns.relation)
-        if handles and (columns.filter or columns.relation in joined):
+        if handles and (columns.filter or columns.first or columns.relation in joined):
             relations.append(_Relation(columns, handles, threads, is_exact=_is_exact(spec)))
     return _reduced(relations, program.edges, connection)
 
 
-def _is_exact(spec: StageInput) -> bool:
-    """Whether exactly the filter decides: a kernel has no code for its texts."""
-    return isinstance(spec, KernelColumns) and spec.blocks.filter is not None and bool(spec.blocks.filter.texts)
+def _is_exact(spec: BlockColumns | KernelColumns) -> bool:
+    """Whether exactly the filter decides: a kernel has no code for its texts, or the first rows are chosen after it."""
+    if isinstance(spec, KernelColumns):
+        return spec.blocks.filter is not None and bool(spec.blocks.filter.texts)
+    return spec.first is not None
 
 
 def _reduced(relations: list[_Relation], edges: Sequence[KeyEdge], connection: DuckDBPyConnection) -> Reduced:
@@ -117,7 +120,7 @@ class _Relation:
         self.rows: list[Rows | None] = [None] * len(handles)
         self.reduced_above = spec.reduced_above or 0
         self.is_exact = is_exact
-        self.is_filtered = spec.filter is not None
+        self.is_filtered = spec.filter is not None or spec.first is not None
         self._spec = spec
         self._filter = spec.filter or _NO_FILTER
         self._handles = handles
@@ -149,6 +152,9 @@ class _Relation:
         keys = (f"{self._columns[edge.alias]} {source.fingerprint(edge.source_alias)}" for edge, source in edges)
         self._key = "\n".join((self._filter.key, *keys))
         blocks, cache = [open_block(handle) for handle in self._handles], column_cache()
+        if not self._key and self._spec.first is not None:
+            self.rows = list(_first_rows(self._spec, blocks, self.rows))
+            return
         key = ("exact rows" if self.is_exact else "rows", self._key)
         found = [cache.find(block, key) for block in blocks]
         missing = [block for block, rows in zip(blocks, found, strict=True) if rows is None]
@@ -160,6 +166,8 @@ class _Relation:
                     is_worth = self.is_exact or len(rows) <= _MOST_KEPT * block.num_rows
                     found[place] = cache.put(block, key, rows if is_worth else _ALL)
         self.rows = [None if rows is None or rows.type == pa.null() else rows for rows in found]
+        if self._spec.first is not None:
+            self.rows = list(_first_rows(self._spec, blocks, self.rows))
 
     def fingerprint(self, alias: str) -> str:
         """Return a text that is equal for equal keys in column `alias` of the needed rows."""
@@ -263,6 +271,39 @@ def _matching_rows(
     return [
         wanted.take(pa.array(found[ends[place] : ends[place + 1]] - starts[place])) for place, wanted in enumerate(rows)
     ]
+
+
+def _first_rows(spec: BlockColumns, blocks: Sequence[Block], rows: Sequence[Rows | None]) -> Iterator[Rows]:
+    """Yield the subset of each block's `rows` that may be among the first ones of all."""
+    first = spec.first
+    assert first is not None
+    keys = [_order_keys(spec, block, needed) for block, needed in zip(blocks, rows, strict=True)]
+    best, bound = np.empty(0, np.int64), None
+    for part in keys:
+        best = np.concatenate([best, part if bound is None else part[part <= bound]])
+        if len(best) >= first.count > 0:
+            best = np.partition(best, first.count - 1)[: first.count]
+            bound = int(best.max())
+    for part, needed in zip(keys, rows, strict=True):
+        chosen = np.flatnonzero(part <= bound) if bound is not None else np.arange(len(part))
+        yield pa.array(chosen.astype(np.uint32)) if needed is None else needed.take(chosen)
+
+
+def _order_keys(spec: BlockColumns, block: Block, rows: Rows | None) -> Numbers:
+    """Return integers in the order of the rows."""
+    first = spec.first
+    assert first is not None
+    array, base, factor = stored_column(block, spec, spec.aliases.index(first.alias), rows)
+    missing = np.asarray(array.is_null()) if array.null_count else None
+    if not pa.types.is_integer(array.type):
+        array = array.view(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
+    numbers = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    keys: Numbers = base + factor * numbers
+    keys = keys if first.ascending else ~keys
+    if missing is not None:
+        limits = np.iinfo(np.int64)
+        keys[missing] = limits.min if first.nulls_first else limits.max
+    return keys
 
 
 def _of_places(spec: BlockColumns, places: Sequence[int]) -> BlockColumns:

@@ -15,7 +15,7 @@ from sharkpy.physical.lowering.key_edges import key_edges
 from sharkpy.physical.lowering.lower_aggregate import lower_aggregate, lower_window_operator
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
 from sharkpy.physical.lowering.lower_join import lower_generate, lower_join
-from sharkpy.physical.lowering.lower_scan import coded_columns, lower_leaf
+from sharkpy.physical.lowering.lower_scan import coded_columns, lower_leaf, mark_first_rows
 from sharkpy.physical.lowering.select import Builder, Select
 from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.operators import HashAggregate, StepOperator
@@ -162,6 +162,7 @@ def _sort(plan: operators.SortOperator | operators.TopN, builder: Builder) -> Se
         select = builder.wrapped(select)
     ordered = replace(select, order_by=order_by(plan.keys, select.scope))
     if isinstance(plan, operators.TopN):
+        mark_first_rows(plan, builder)
         return replace(ordered, limit=_limit_clause(plan.count, plan.offset))
     return ordered
 

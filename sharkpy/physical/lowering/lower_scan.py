@@ -12,6 +12,7 @@ from dataclasses import replace
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.physical.column_bounds import ColumnRange
 from sharkpy.physical.kernel_code import LOWEST, column_code
+from sharkpy.physical.learned_filters import through_project
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical
 from sharkpy.physical.lowering.select import Builder, KernelRows, Select
 from sharkpy.physical.lowering.value import Value
@@ -26,6 +27,7 @@ from sharkpy.physical.operators import (
     HashJoin,
     NestedLoopJoin,
     Project,
+    TopN,
     ValuesScan,
 )
 from sharkpy.physical.plan import BroadcastPartitioning, PhysicalPlan, column_name
@@ -34,6 +36,7 @@ from sharkpy.physical.stage_program import (
     BroadcastColumns,
     ExchangeColumns,
     FileColumns,
+    FirstRows,
     GivenColumns,
     RowFilter,
     StageInput,
@@ -42,7 +45,7 @@ from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjuncts
 from sharkpy.plan.logical import JoinKind
 from sharkpy.udf import registry
 from sharkpy.udf.duckdb_sql import duckdb_type
-from sharkpy.values.types import BOOLEAN, DATE, INTEGER_TYPES, DataType, DecimalType
+from sharkpy.values.types import BOOLEAN, DATE, INTEGER_TYPES, TIMESTAMP, DataType, DecimalType
 
 _MAX_SCALE = 18
 
@@ -149,6 +152,28 @@ def _filter(
 def _is_constant(term: Expr) -> bool:
     calls = (node.function for node in term.walk() if isinstance(node, Call))
     return all((row := registry.scalar(name)) is not None and row.is_deterministic for name in calls)
+
+
+def mark_first_rows(plan: TopN, builder: Builder) -> None:
+    """Let the task leave out rows of a scan that cannot be among the first, if it can compute the scan's predicate."""
+    child: PhysicalPlan = plan.child
+    key = plan.keys[0].expr
+    while isinstance(child, Project):
+        key = through_project(child, key)
+        child = child.child
+    if not isinstance(child, BlockScan) or not isinstance(key, ColumnRef) or not may_be_reduced(child):
+        return
+    relation, alias = next(name for name, leaf in builder.leaves if leaf is child), column_name(key.column_id)
+    place = next(place for place, spec in enumerate(builder.inputs) if spec.relation == relation)
+    spec = builder.inputs[place]
+    if not isinstance(spec, BlockColumns) or spec.reduced_above is None:
+        return
+    has_integers = bool(spec.forms and spec.forms[spec.aliases.index(alias)])
+    is_ordered = has_integers or key.dtype in (DATE, TIMESTAMP, *INTEGER_TYPES)
+    if is_ordered and all(map(_is_constant, conjuncts(child.predicate))):
+        order = plan.keys[0]
+        first = FirstRows(alias, plan.count + plan.offset, order.ascending, order.nulls_first)
+        builder.inputs[place] = replace(spec, first=first)
 
 
 def _coded(alias: str, dtype: DataType, values: tuple[str | None, ...]) -> Value:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.tasks.kernel_steps import selection_program
@@ -179,17 +180,18 @@ class _Relation:
     def key_set(self, alias: str) -> KeySet | None:
         """Return the keys in column `alias` of the needed rows, or None if they are too far apart."""
         if alias not in self._sets:
-            self._sets[alias] = _key_set(self._values(alias))
+            self._sets[alias] = _key_set(self._stored(alias))
         return self._sets[alias]
 
-    def _values(self, alias: str) -> Numbers:
+    def _stored(self, alias: str) -> list[tuple[Numbers, int, int]]:
+        """Return the values of a column in the needed rows of each block, with base and factor."""
         from sharkpy.columnar.store import open_block
 
-        place, parts = self._spec.aliases.index(alias), [np.empty(0, np.int64)]
+        place, parts = self._spec.aliases.index(alias), []
         for handle, rows in zip(self._handles, self.rows, strict=True):
             array, base, factor = stored_column(open_block(handle), self._spec, place, rows)
-            parts.append(base + factor * array.drop_null().to_numpy(zero_copy_only=False).astype(np.int64))
-        return np.concatenate(parts)
+            parts.append((array.drop_null().to_numpy(zero_copy_only=False), base, factor))
+        return parts
 
     def _needed_rows(
         self, blocks: Sequence[Block], edges: Sequence[_KnownEdge], connection: DuckDBPyConnection
@@ -277,14 +279,17 @@ def _first_rows(spec: BlockColumns, blocks: Sequence[Block], rows: Sequence[Rows
     """Yield the subset of each block's `rows` that may be among the first ones of all."""
     first = spec.first
     assert first is not None
-    keys = [_order_keys(spec, block, needed) for block, needed in zip(blocks, rows, strict=True)]
     best, bound = np.empty(0, np.int64), None
-    for part in keys:
+    for block, needed in zip(blocks, rows, strict=True):
+        check_cancelled()
+        part = _order_keys(spec, block, needed)
         best = np.concatenate([best, part if bound is None else part[part <= bound]])
         if len(best) >= first.count > 0:
             best = np.partition(best, first.count - 1)[: first.count]
             bound = int(best.max())
-    for part, needed in zip(keys, rows, strict=True):
+    for block, needed in zip(blocks, rows, strict=True):
+        # Computed again, since the keys of all blocks may take much memory.
+        part = _order_keys(spec, block, needed)
         chosen = np.flatnonzero(part <= bound) if bound is not None else np.arange(len(part))
         yield pa.array(chosen.astype(np.uint32)) if needed is None else needed.take(chosen)
 
@@ -319,14 +324,21 @@ def _of_places(spec: BlockColumns, places: Sequence[int]) -> BlockColumns:
     )
 
 
-def _key_set(values: Numbers) -> KeySet | None:
+def _key_set(parts: Sequence[tuple[Numbers, int, int]]) -> KeySet | None:
     from sharkpy.columnar.vector_machine import set_bits
 
-    if not len(values):
+    ends = [
+        base + factor * int(end)
+        for numbers, base, factor in parts
+        if len(numbers)
+        for end in (numbers.min(), numbers.max())
+    ]
+    if not ends:
         return KeySet(np.zeros(1, np.uint8), 0, -1)
-    low, high = int(values.min()), int(values.max())
+    low, high = min(ends), max(ends)
     if high - low >= _MOST_SPAN:
         return None
     bits = np.zeros((high - low) // 8 + 1, np.uint8)
-    set_bits(values, low, bits)
+    for numbers, base, factor in parts:
+        set_bits(base + factor * numbers.astype(np.int64), low, bits)
     return KeySet(bits, low, high)

@@ -7,7 +7,7 @@ import importlib
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,7 @@ from sharkpy.execution.tasks.partitioned_writes import (
 )
 from sharkpy.execution.tasks.reduced_inputs import reduced_inputs
 from sharkpy.execution.tasks.report import BlockResult, FileResult, read_figures, spilled_bytes
+from sharkpy.execution.tasks.shared_scans import SharedScan, shared_scans, with_shared_scans, with_splits
 from sharkpy.execution.tasks.sinks import (
     Payload,
     SinkContext,
@@ -138,11 +139,11 @@ def task_batches(
 ) -> Generator[Iterator[pa.RecordBatch]]:
     """Yield the program's rows as streamed batches with the names and Arrow types of its output."""
     schema = arrow_schema(program.output)
-    with _relations(program, data, connection, metrics, batch_rows) as relations:
+    with _opened(program, data, connection, metrics, batch_rows) as inputs:
         if not program.sql:
-            yield _counted(_pass_through(relations, schema), metrics)
+            yield _counted(_pass_through(inputs.relations, schema), metrics)
             return
-        with _query(connection, relations, program, program.sql, metrics, batch_rows) as reader:
+        with _query(connection, inputs, program, program.sql, metrics, batch_rows) as reader:
             yield _counted((conform(batch, schema) for batch in reader), metrics)
 
 
@@ -152,11 +153,11 @@ def _query_batches(
 ) -> Generator[Iterator[pa.RecordBatch]]:
     """Yield the program's rows in the query's types, with separate counts for this thread."""
     own = metrics.for_subquery()
-    with _relations(program, data, connection, own, batch_rows) as relations:
+    with _opened(program, data, connection, own, batch_rows) as inputs:
         if not program.sql:
-            yield _counted(relation_batches(next(iter(relations.values()))), own)
+            yield _counted(relation_batches(next(iter(inputs.relations.values()))), own)
         else:
-            with _query(connection, relations, program, program.sql, own, batch_rows) as reader:
+            with _query(connection, inputs, program, program.sql, own, batch_rows) as reader:
                 yield _counted(iter(reader), own)
     metrics.add_reads(own)
     metrics.rows_out += own.rows_out
@@ -174,23 +175,33 @@ def _keyed_batches(
     """Yield the rows with the last column that `keyed_sql` adds: the hash of their key, or their bucket."""
     sql = keyed_sql(program.sql or f"SELECT * FROM {program.inputs[0].relation}")
     with (
-        _relations(program, data, connection, metrics, batch_rows) as relations,
-        _query(connection, relations, program, sql, metrics, batch_rows) as reader,
+        _opened(program, data, connection, metrics, batch_rows) as inputs,
+        _query(connection, inputs, program, sql, metrics, batch_rows) as reader,
     ):
         yield _counted(iter(reader), metrics)
 
 
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    relations: dict[str, Relation]
+    shared: list[SharedScan]
+
+
 @contextmanager
-def _relations(
+def _opened(
     program: StageProgram, data: TaskData, connection: DuckDBPyConnection, metrics: TaskMetrics, batch_rows: int
-) -> Generator[dict[str, Relation]]:
-    """Open the relations of the program's inputs in this task. Steps run until the body ends."""
+) -> Generator[_Inputs]:
+    """Open the program's inputs in this task. Steps run until the body ends."""
     small = small_tables(program, data, metrics)
     handles = [handle for _, some in data.part.blocks for handle in some]
     reduced = rebuilding(lambda: reduced_inputs(program, data.part, connection, data.threads), handles, data)
+    shared = shared_scans(program, data, small)
+    whole, of_shared = with_splits(data, shared), {scan.relation for one in shared for scan in one.scans}
     with contextlib.ExitStack() as steps:
-        relations: dict[str, Relation] = {}
+        relations = {one.whole.relation: open_input(one.whole, whole, metrics) for one in shared}
         for spec in program.inputs:
+            if spec.relation in of_shared:
+                continue
             if isinstance(spec, StepColumns):
                 read_below = partial(_read_below, spec.program, data, metrics, batch_rows)
                 stream = StepStream(spec, read_below, data.statement, metrics)
@@ -200,7 +211,7 @@ def _relations(
                 relations[spec.relation] = [small[spec.relation]]
             else:
                 relations[spec.relation] = open_input(spec, data, metrics, reduced.get(spec.relation))
-        yield relations
+        yield _Inputs(relations, shared)
 
 
 @contextmanager
@@ -227,21 +238,21 @@ def _read_below(
 @contextmanager
 def _query(
     connection: DuckDBPyConnection,
-    relations: dict[str, Relation],
+    inputs: _Inputs,
     program: StageProgram,
     sql: str,
     metrics: TaskMetrics,
     batch_rows: int,
 ) -> Generator[pa.RecordBatchReader]:
-    steps = [part for relation in relations.values() for part in relation if isinstance(part, StepStream)]
+    steps = [part for relation in inputs.relations.values() for part in relation if isinstance(part, StepStream)]
     for step in steps:
         step.begin()
     install_functions(connection, program.functions)
     with (
-        registered_inputs(connection, relations) as reading,
+        registered_inputs(connection, inputs.relations) as reading,
         _profiled(connection, program, metrics),
     ):
-        reader = run_query(connection, reading(sql), batch_rows)
+        reader = run_query(connection, reading(with_shared_scans(sql, inputs.shared)), batch_rows)
         with contextlib.closing(reader):
             try:
                 yield reader

@@ -80,7 +80,7 @@ def test_a_worker_that_dies_is_replaced_and_its_task_runs_again(spark_engine: En
     assert spark_engine.jobs.context.parallelize([0, 1], 2).map(lethal).collect() == [0, 1]
     assert mark.exists()
     rows = runner.rdd.exchange(numbers(500, sink=sink, tasks=4), 1, 2).rows
-    counted = stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', ExchangeColumns("in0", 1, SCHEMA), tasks=2)
+    counted = stage("SELECT count(*) AS c0, NULL AS c1 FROM in0", ExchangeColumns("in0", 1, SCHEMA), tasks=2)
     assert rows == 2000
     assert sum(batch.column(0).to_pylist()[0] for batch in runner.batches(counted)) == 2000
     runner.close()

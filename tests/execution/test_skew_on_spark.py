@@ -37,7 +37,7 @@ def test_a_heavy_key_is_joined_by_several_tasks(spark_engine: Engine) -> None:
     )
     known = frozenset({key.key_hash})
     inputs = (ExchangeColumns("in0", 1, SCHEMA, known), ExchangeColumns("in1", 2, SCHEMA, frozenset()))
-    sql = 'SELECT count(*) AS c0, min(b.c1) AS c1 FROM "in0" a JOIN "in1" b ON a.c0 = b.c0'
+    sql = "SELECT count(*) AS c0, min(b.c1) AS c1 FROM in0 a JOIN in1 b ON a.c0 = b.c0"
     program = StageProgram(sql, inputs, SCHEMA, ResultSink())
     tasks = (TaskInput(),) * (BUCKETS + len(pieces))
     found = [row for batch in runner.batches(Stage(program, tasks, dealt=dealt)) for row in batch.column(0).to_pylist()]

@@ -40,7 +40,7 @@ SCHEMA = Schema((Field("n", BIGINT), Field("s", STRING)))
 OUTPUT = Schema((Field("c0", BIGINT), Field("c1", STRING)))
 LINES = ['{"n": 1, "s": "a"}', "no object", '{"n": 2, "s": "b"}', '{"n": "x", "s": "c"}']
 ROWS = [(1, "a"), (2, "b")]
-JOINED = """SELECT "c0", "c1" FROM "in0" JOIN "in1" ON "c0" = "c2" CROSS JOIN (SELECT count(*) AS k FROM "in2")
+JOINED = """SELECT "c0", "c1" FROM in0 JOIN in1 ON "c0" = "c2" CROSS JOIN (SELECT count(*) AS k FROM in2)
 WHERE k > 0 ORDER BY 1"""
 INPUTS = (
     FileColumns("in0", SCHEMA, ("n",), ("c0",)),
@@ -152,7 +152,8 @@ def test_what_is_too_much_is_a_stream(
     assert reads_streams(program, data(found).part) == (limit == "SMALL_BYTES")
     rows, metrics = run(program, found, connection)
     assert rows == expected == ROWS
-    assert metrics.read.malformed_rows == 2 * len(program.inputs)
+    # Scans of the same file read it once.
+    assert metrics.read.malformed_rows == 2
 
 
 def test_a_small_file_may_have_many_rows(tmp_path: Path, connection: duckdb.DuckDBPyConnection) -> None:

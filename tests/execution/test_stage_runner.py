@@ -51,7 +51,7 @@ def test_a_hash_exchange_moves_equal_keys_together(spark_engine: Engine) -> None
     assert len(observed.bytes_per_bucket) == len(observed.rows_per_bucket) == 4
     assert all(observed.bytes_per_bucket)
     counted = stage(
-        'SELECT c0, count(*)::VARCHAR AS c1 FROM "in0" GROUP BY c0', ExchangeColumns("in0", 1, SCHEMA), tasks=4
+        "SELECT c0, count(*)::VARCHAR AS c1 FROM in0 GROUP BY c0", ExchangeColumns("in0", 1, SCHEMA), tasks=4
     )
     assert sorted(collect(runner, counted)) == [(i, "3") for i in range(1000)]
     runner.close()
@@ -62,7 +62,7 @@ def test_large_buckets_are_read_by_tasks_of_their_own(spark_engine: Engine) -> N
     wide = stage("SELECT range AS c0, repeat('x', 1000) AS c1 FROM range(8000)", sink=HashSink(("c0",), 4), tasks=2)
     runner.rdd.exchange(wide, 1, 4)
     found = collect(
-        runner, stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', ExchangeColumns("in0", 1, SCHEMA), tasks=4)
+        runner, stage("SELECT count(*) AS c0, NULL AS c1 FROM in0", ExchangeColumns("in0", 1, SCHEMA), tasks=4)
     )
     assert 1 < len(found) <= 4
     assert sum(count for count, _ in found) == 16_000  # type: ignore[misc]
@@ -80,7 +80,7 @@ def test_a_join_reads_two_exchanges_bucket_by_bucket(spark_engine: Engine, width
         stage(f"SELECT range * 3 AS c0, repeat('y', {width}) AS c1 FROM range(6000)", sink=sink, tasks=2), 2, 5
     )
     join = stage(
-        'SELECT a.c0, b.c1[1] AS c1 FROM "in0" a JOIN "in1" b ON a.c0 = b.c0',
+        "SELECT a.c0, b.c1[1] AS c1 FROM in0 a JOIN in1 b ON a.c0 = b.c0",
         ExchangeColumns("in0", 1, SCHEMA),
         ExchangeColumns("in1", 2, SCHEMA),
         tasks=5,
@@ -97,7 +97,7 @@ def test_a_union_of_a_single_and_a_hashed_exchange(spark_engine: Engine) -> None
     runner.rdd.exchange(stage(wide, sink=SingleSink()), 2, 1)
     union = stage(
         "SELECT count(*) FILTER (s) AS c0, count(*)::VARCHAR AS c1 FROM"
-        ' (SELECT true AS s FROM "in0" UNION ALL SELECT false FROM "in1")',
+        " (SELECT true AS s FROM in0 UNION ALL SELECT false FROM in1)",
         ExchangeColumns("in0", 2, SCHEMA),
         ExchangeColumns("in1", 1, SCHEMA),
         tasks=3,
@@ -117,7 +117,7 @@ def test_a_range_exchange_sorts(spark_engine: Engine) -> None:
         writer.write_table(cuts)
     sink = RangeSink((("c0", False, False),), bounds.getvalue().to_pybytes(), 3)
     runner.rdd.exchange(numbers(1000, sink=sink), 1, 3)
-    ordered = stage('SELECT * FROM "in0" ORDER BY c0 DESC', ExchangeColumns("in0", 1, SCHEMA), tasks=3)
+    ordered = stage("SELECT * FROM in0 ORDER BY c0 DESC", ExchangeColumns("in0", 1, SCHEMA), tasks=3)
     assert [row[0] for row in collect(runner, ordered)] == [i for i in reversed(range(1000)) for _ in range(2)]
     runner.close()
 
@@ -129,7 +129,7 @@ def test_broadcast(spark_engine: Engine, width: int) -> None:
     build = stage(f"SELECT range * 2 AS c0, repeat('y', {width}) AS c1 FROM range(100)")
     runner.hold(build, 1)
     probe = stage(
-        'SELECT p.c0, b.c1[1] AS c1 FROM (SELECT range AS c0 FROM range(10)) p JOIN "in1" b ON p.c0 = b.c0 ORDER BY 1',
+        "SELECT p.c0, b.c1[1] AS c1 FROM (SELECT range AS c0 FROM range(10)) p JOIN in1 b ON p.c0 = b.c0 ORDER BY 1",
         BroadcastColumns("in1", 1, SCHEMA),
         tasks=2,
     )
@@ -141,7 +141,7 @@ def test_broadcast(spark_engine: Engine, width: int) -> None:
 def test_an_exchange_can_be_broadcast_after_the_fact(spark_engine: Engine) -> None:
     runner = stage_runner(spark_engine)
     runner.rdd.exchange(numbers(50, sink=HashSink(("c0",), 4)), 1, 4)
-    probe = stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', BroadcastColumns("in0", 1, SCHEMA), tasks=3)
+    probe = stage("SELECT count(*) AS c0, NULL AS c1 FROM in0", BroadcastColumns("in0", 1, SCHEMA), tasks=3)
     assert collect(runner, probe) == [(100, None)] * 3
     runner.close()
 
@@ -158,7 +158,7 @@ def test_an_empty_exchange(spark_engine: Engine) -> None:
     runner = stage_runner(spark_engine)
     observed = runner.rdd.exchange(numbers(0, sink=HashSink(("c0",), 3)), 1, 3)
     assert (observed.rows, observed.bytes_per_bucket) == (0, (0, 0, 0))
-    counted = stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', ExchangeColumns("in0", 1, SCHEMA), tasks=1)
+    counted = stage("SELECT count(*) AS c0, NULL AS c1 FROM in0", ExchangeColumns("in0", 1, SCHEMA), tasks=1)
     assert collect(runner, counted) == [(0, None)]
     runner.close()
 
@@ -255,7 +255,7 @@ def test_queries_run_side_by_side(spark_engine: Engine) -> None:
 
 def test_reading_an_exchange_that_never_ran(spark_engine: Engine) -> None:
     with pytest.raises(InternalError, match="exchange 9"):
-        collect(stage_runner(spark_engine), stage('SELECT * FROM "in0"', ExchangeColumns("in0", 9, SCHEMA)))
+        collect(stage_runner(spark_engine), stage("SELECT * FROM in0", ExchangeColumns("in0", 9, SCHEMA)))
 
 
 @pytest.mark.slow
@@ -292,7 +292,7 @@ def test_tasks_without_a_report_are_an_error(
 def test_a_shuffle_has_a_serializer_that_is_made_at_once_and_holds_no_payload(spark_engine: Engine) -> None:
     runner = stage_runner(spark_engine)
     runner.rdd.exchange(numbers(10, sink=HashSink(("c0",), 4)), 1, 4)
-    (read,) = runner.outputs.exchange_inputs(stage('SELECT * FROM "in0"', ExchangeColumns("in0", 1, SCHEMA)))
+    (read,) = runner.outputs.exchange_inputs(stage("SELECT * FROM in0", ExchangeColumns("in0", 1, SCHEMA)))
     assert isinstance(read.output, MapOutput)
     serializer = read.output.shuffled.dependencies().head().serializer()
     assert serializer.getClass().getSimpleName() == "JavaSerializer"

@@ -75,10 +75,10 @@ def test_blocks_of_several_encodings_are_one_relation(store: BlockStore, connect
     store.adopt(handles)
     spec = BlockColumns("in0", ("name", "id"), ("c1", "c0"))
     data = TaskData(TaskInput(blocks=(("in0", tuple(handles)),)))
-    found = rows(program('SELECT "c0", "c1" FROM "in0" ORDER BY 1', spec), data, connection)
+    found = rows(program('SELECT "c0", "c1" FROM in0 ORDER BY 1', spec), data, connection)
     assert found == [(i, f"s{i % 3}") for i in range(30)]
     counted = StageProgram(
-        'SELECT count(*) AS c5 FROM "in0"', (BlockColumns("in0", (), ()),), Schema((Field("c5", BIGINT),)), ResultSink()
+        "SELECT count(*) AS c5 FROM in0", (BlockColumns("in0", (), ()),), Schema((Field("c5", BIGINT),)), ResultSink()
     )
     assert rows(counted, data, connection) == [(30,)]
 
@@ -103,7 +103,7 @@ def test_blocks_beyond_the_limit_are_decoded_as_they_are_scanned(
     spec = BlockColumns("in0", ("name", "id"), ("c1", "c0"), STORED.select(["name", "id"]), ("", "SMALLINT"))
     part = TaskInput(blocks=(("in0", tuple(_stored(store, 6))),))
     data = TaskData(part, decoded_limit=limit)
-    joined = 'SELECT a."c0", b."c1" FROM "in0" a JOIN "in0" b ON a."c0" = b."c0" ORDER BY 1'
+    joined = 'SELECT a."c0", b."c1" FROM in0 a JOIN in0 b ON a."c0" = b."c0" ORDER BY 1'
     expected = [(i, None if i % 10 == 0 else f"s{i % 3}") for i in range(60)]
     assert rows(program(joined, spec), data, connection) == expected
     held = open_input(spec, data, TaskMetrics())
@@ -122,7 +122,7 @@ def test_rows_without_the_keys_of_a_join_are_left_out(
     spec = BlockColumns("in0", ("name", "id"), ("c1", "c0"), schema, ("", "SMALLINT"), keys=(("id", keys),))
     part = TaskInput(blocks=(("in0", tuple(_stored(store, 6))),))
     data = TaskData(part, decoded_limit=limit, threads=threads)
-    found = rows(program('SELECT "c0", "c1" FROM "in0" ORDER BY 1', spec), data, connection)
+    found = rows(program('SELECT "c0", "c1" FROM in0 ORDER BY 1', spec), data, connection)
     assert found == [(3, "s0"), (17, "s2"), (18, "s0"), (41, "s2")]
 
 
@@ -139,28 +139,28 @@ def test_a_column_damaged_behind_the_limit_names_its_block(
     spec = BlockColumns("in0", ("id", "name"), ("c0", "c1"), STORED)
     data = TaskData(TaskInput(blocks=(("in0", tuple(handles)),)), decoded_limit=0)
     with pytest.raises(CorruptionError) as caught:
-        list(run_task(program('SELECT * FROM "in0"', spec), data, connection, SinkContext(), TaskMetrics()))
+        list(run_task(program("SELECT * FROM in0", spec), data, connection, SinkContext(), TaskMetrics()))
     assert caught.value.block_id == handles[3].block_id
     assert rows(program("SELECT 1 AS c0, 'x' AS c1"), TaskData(), connection) == [(1, "x")]
 
 
 def test_a_task_without_blocks_has_no_rows_of_the_same_types(connection: duckdb.DuckDBPyConnection) -> None:
     spec = BlockColumns("in0", ("id", "name"), ("c0", "c1"), SCHEMA)
-    assert rows(program('SELECT "c0" + 1 AS c0, "c1" FROM "in0"', spec), TaskData(), connection) == []
+    assert rows(program('SELECT "c0" + 1 AS c0, "c1" FROM in0', spec), TaskData(), connection) == []
     with pytest.raises(InternalError, match='relation "in0"'):
-        rows(program('SELECT * FROM "in0"', BlockColumns("in0", ("id",), ("c0",))), TaskData(), connection)
+        rows(program("SELECT * FROM in0", BlockColumns("in0", ("id",), ("c0",))), TaskData(), connection)
 
 
 def test_exchanges_and_broadcasts(connection: duckdb.DuckDBPyConnection) -> None:
     payloads = [encode_payload(7, ARROW, table(low, low + 3).to_batches()) for low in (0, 3)]
     data = TaskData(payloads={7: payloads}, broadcasts={8: table(4, 9)})
     joined = program(
-        'SELECT a."c0", b."c1" FROM "in0" a JOIN "in1" b ON a."c0" = b."c0" ORDER BY 1',
+        'SELECT a."c0", b."c1" FROM in0 a JOIN in1 b ON a."c0" = b."c0" ORDER BY 1',
         ExchangeColumns("in0", 7, SCHEMA),
         BroadcastColumns("in1", 8, SCHEMA),
     )
     assert rows(joined, data, connection) == [(4, "s1"), (5, "s2")]
-    empty = program('SELECT * FROM "in0"', ExchangeColumns("in0", 9, SCHEMA))
+    empty = program("SELECT * FROM in0", ExchangeColumns("in0", 9, SCHEMA))
     assert rows(empty, data, connection) == []
 
 
@@ -177,9 +177,9 @@ def test_output_has_the_declared_types(connection: duckdb.DuckDBPyConnection) ->
 
 def test_inputs_are_gone_after_the_task(connection: duckdb.DuckDBPyConnection) -> None:
     data = TaskData(payloads={7: [encode_payload(7, ARROW, table(0, 4).to_batches())]})
-    rows(program('SELECT * FROM "in0"', ExchangeColumns("in0", 7, SCHEMA)), data, connection)
+    rows(program("SELECT * FROM in0", ExchangeColumns("in0", 7, SCHEMA)), data, connection)
     with pytest.raises(duckdb.CatalogException):
-        connection.execute('SELECT * FROM "in0"')
+        connection.execute("SELECT * FROM in0")
 
 
 def test_a_failure_keeps_the_connection_usable(connection: duckdb.DuckDBPyConnection) -> None:

@@ -108,7 +108,10 @@ class _BlockTarget:
 
 
 def _is_large(scan: BlockScan) -> bool:
-    return len(scan.blocks.blocks) >= _LEAST_PROBE_BLOCKS and scan.blocks.num_rows >= _LEAST_PROBE_ROWS
+    """Whether skipping blocks pays for a query before. Kernels find the needed rows of a scan in its own stage."""
+    is_read_by_kernels = scan.is_single and scan.kernels != "never"
+    is_large = len(scan.blocks.blocks) >= _LEAST_PROBE_BLOCKS and scan.blocks.num_rows >= _LEAST_PROBE_ROWS
+    return is_large and not is_read_by_kernels
 
 
 def _is_filtered(build: PhysicalPlan) -> bool:

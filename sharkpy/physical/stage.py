@@ -43,6 +43,8 @@ class Stage:
     """Scans and exchange reads of the program's relations, by name."""
     kernels: tuple[Decision, ...] = ()
     """Decisions between kernels and DuckDB."""
+    is_alone: bool = False
+    """True if it is its plan's only stage, and nothing runs before it."""
     rows: pa.RecordBatch | None = field(default=None, compare=False, repr=False)
     """Rows of a stage in the driver that are known without running its program, which is then empty."""
 

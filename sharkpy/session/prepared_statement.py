@@ -6,6 +6,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import (
@@ -24,6 +25,7 @@ from sharkpy.execution.queries.plan_cache import CatalogLookups, Given, PlanCach
 from sharkpy.execution.queries.plan_query import plan_stage
 from sharkpy.execution.queries.run_plan import detecting_lost_jvm, new_runner, run_batches
 from sharkpy.execution.restrictions import SCRIPT
+from sharkpy.execution.stages.plan_runner import runs_early
 from sharkpy.physical.lowering.lower_stage import only_stage
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.plan.commands import ChangeRows, Command, CreateTable, Explain, GenerateTable, Insert
@@ -215,7 +217,10 @@ class PreparedStatement:
 
     def _planned(self, plan: LogicalPlan, lookups: CatalogLookups, snapshot: QuerySnapshot) -> PlannedQuery:
         physical, stage = plan_stage(self._session, plan, snapshot)
-        stage = stage or only_stage(physical, self._session.engine.parallelism)
+        parallelism = self._session.engine.parallelism
+        stage = stage or only_stage(physical, parallelism)
+        if stage is not None:
+            stage = replace(stage, is_alone=not runs_early(physical.root, self._session.conf, parallelism))
         return PlannedQuery(_schema(plan), plan.label, physical, stage, lookups, snapshot.states(), read_tables(plan))
 
     def _planned_again(self) -> PlannedQuery:

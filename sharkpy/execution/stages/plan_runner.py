@@ -84,7 +84,7 @@ class PlanRunner:
         """
         start = time.perf_counter()
         try:
-            plan = self._run_exchanges()
+            plan = self._run_exchanges(only_stage)
             # Early build sides may have changed the plan.
             stage = only_stage if only_stage and plan is self.plan.root else self._result_stage(plan)
             self._last_stage = stage
@@ -102,7 +102,7 @@ class PlanRunner:
         """
         start = time.perf_counter()
         try:
-            plan = self._run_exchanges()
+            plan = self._run_exchanges(only_stage)
             if only_stage is not None and plan is self.plan.root:
                 stage = replace(only_stage, program=replace(only_stage.program, sink=sink))
             else:
@@ -120,13 +120,17 @@ class PlanRunner:
         """
         return self.stages.rdd.prepared(self._stage(self._run_exchanges(), ResultSink(), num_buckets))
 
-    def _run_exchanges(self) -> PhysicalPlan:
-        """Run every Exchange and replace it by its read."""
+    def _run_exchanges(self, only_stage: Stage | None = None) -> PhysicalPlan:
+        """Run every Exchange and replace it by its read. `only_stage` is as for `batches`."""
         observed: dict[int, ExchangeStatistics] = {}
         decisions = self.run.profile.decisions
         decisions += planned_decisions(self.plan, self._conf, self._parallelism)
         decisions += avoided_exchanges(self.plan.root)
-        plan = self._run_early(self.plan.root)
+        plan = self.plan.root
+        if only_stage is not None and only_stage.is_alone:
+            self.run.profile.plan = plan
+            return plan
+        plan = self._run_early(plan)
         if next_exchange(plan) is not None:
             # Decisions that affect a map stage before it runs.
             plan, _ = replan(plan, observed, self._conf)
@@ -167,9 +171,7 @@ class PlanRunner:
 
     def _waves(self, plan: PhysicalPlan) -> Waves | None:
         """Return the blocks of a TopN or Limit, best first, if reading them in waves is worthwhile."""
-        if not self._conf.value(settings.PRUNING):
-            return None
-        return first_row_waves(plan, self._parallelism)
+        return _waves(plan, self._conf, self._parallelism)
 
     def _run_waves(self, waves: Waves, exchange: Exchange) -> ExchangeStatistics:
         """Read blocks until no other can have one of the first rows."""
@@ -191,7 +193,7 @@ class PlanRunner:
 
     @property
     def _learns(self) -> bool:
-        return self._conf.value(settings.PRUNING) and self._conf.value(settings.LEARNED_FILTERS)
+        return _learns(self._conf)
 
     def _learn(self, plan: PhysicalPlan) -> PhysicalPlan:
         """Restrict the plan's scans by the keys of the exchanges that have run."""
@@ -310,6 +312,22 @@ class PlanRunner:
         decision = Decision("placement", f"{fragment.label} runs {where}: {placement.reason}", placement.figures)
         if decision not in self.run.profile.decisions:
             self.run.profile.decisions.append(decision)
+
+
+def runs_early(plan: PhysicalPlan, conf: Conf, parallelism: int) -> bool:
+    """Whether parts of a plan without exchanges run before the rest."""
+    singles = (node for node in plan.walk() if isinstance(node.distribution, Single))
+    if any(_waves(node, conf, parallelism) is not None for node in singles):
+        return True
+    return _learns(conf) and with_early_build_side(plan, 0) is not None
+
+
+def _waves(plan: PhysicalPlan, conf: Conf, parallelism: int) -> Waves | None:
+    return first_row_waves(plan, parallelism) if conf.value(settings.PRUNING) else None
+
+
+def _learns(conf: Conf) -> bool:
+    return conf.value(settings.PRUNING) and conf.value(settings.LEARNED_FILTERS)
 
 
 def _held_rows(plan: PhysicalPlan) -> int | None:

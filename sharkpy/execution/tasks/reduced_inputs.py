@@ -224,21 +224,34 @@ def selected_rows(
     threads: int,
 ) -> list[Rows]:
     """Return the rows of each block for which all `conditions` are true and columns, by alias, are in their sets."""
+    chosen = [place for place, block in enumerate(blocks) if _may_match(spec, block, sets)]
+    found: list[dict[int, Numbers]] = [{} for _ in blocks]
     members = tuple(alias for alias, _ in sets)
     used = {*members, *(name for code in conditions for name in code.columns())}
     program = selection_program(tuple(conditions), members, nullable_columns(spec, used, blocks))
-    work = BlockWork(program, spec, blocks, [known for _, known in sets])
-    found: list[dict[int, Numbers]] = [{} for _ in blocks]
+    work = BlockWork(program, spec, [blocks[place] for place in chosen], [known for _, known in sets])
 
     def run(place: int, start: int) -> None:
         state = State.of(program)
         state.keys = np.empty(MORSEL + 1, np.int64)
         work.run(state, place, start)
-        found[place][start] = state.keys[: int(state.num_keys[0])].astype(np.uint32)
+        found[chosen[place]][start] = state.keys[: int(state.num_keys[0])].astype(np.uint32)
 
     run_morsels(run, work.sizes, threads)
     none = np.empty(0, np.uint32)
     return [pa.array(np.concatenate([none, *(parts[start] for start in sorted(parts))])) for parts in found]
+
+
+def _may_match(spec: BlockColumns, block: Block, sets: Sequence[tuple[str, KeySet]]) -> bool:
+    """Whether a block may have a key of each set, by its statistics."""
+    for alias, known in sets:
+        statistics = block.statistics[spec.names[spec.aliases.index(alias)]]
+        if not isinstance(statistics.low, int) or not isinstance(statistics.high, int):
+            return statistics.low is not None
+        low, high = max(statistics.low, known.low) - known.low, min(statistics.high, known.high) - known.low
+        if low > high or not known.bits[low // 8 : high // 8 + 1].any():
+            return False
+    return True
 
 
 def _matching_rows(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -68,20 +69,50 @@ def encode_block(table: pa.Table, schema: Schema, *, force_encoding: str = "") -
     Columns of other Arrow types are cast to their logical types. Raise ResourceError if a column is too large for one
     block (2 GiB of strings).
     """
-    columns: dict[str, EncodedColumn] = {}
-    statistics: list[tuple[str, ColumnStatistics]] = []
+    block = _Columns(table.num_rows, {}, {})
     for field in schema:
         check_cancelled()
-        array = logical_array(table.column(field.name), field.dtype, field.name)
-        columns[field.name], stats = _encode_column(array, field.dtype, force_encoding)
-        statistics.append((field.name, stats))
-    return EncodedBlock.of(block_file.serialize(table.num_rows, columns, statistics), columns)
+        block.add(field.name, table.column(field.name), field.dtype, force_encoding)
+    return block.encoded(schema)
 
 
-def _encode_column(array: pa.Array[Any], dtype: DataType, force: str) -> tuple[EncodedColumn, ColumnStatistics]:
-    profile = ColumnProfile(array, dtype)
-    encoded = encodings.encode(profile, force)
-    return encoded, column_statistics(profile, encoded.size_bytes)
+def encode_blocks(
+    pieces: Iterable[pa.Table], schema: Schema, block_rows: int, *, force_encoding: str = ""
+) -> list[EncodedBlock]:
+    """Encode rows that come as `pieces` with some columns each, as blocks of equal size: no block if there are no
+    rows. No reference to a piece is left when the next one is asked for.
+    """
+    blocks, step = list[_Columns](), 1
+    for piece in pieces:
+        if not blocks and piece.num_rows:
+            step = math.ceil(piece.num_rows / math.ceil(piece.num_rows / block_rows))
+            starts = range(0, piece.num_rows, step)
+            blocks = [_Columns(min(step, piece.num_rows - start), {}, {}) for start in starts]
+        for name in piece.column_names:
+            check_cancelled()
+            for place, block in enumerate(blocks):
+                block.add(name, piece.column(name).slice(place * step, step), schema[name].dtype, force_encoding)
+        del piece
+    return [block.encoded(schema) for block in blocks]
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """A block under construction: its encoded columns by name, with their statistics."""
+
+    num_rows: int
+    columns: dict[str, EncodedColumn]
+    statistics: dict[str, ColumnStatistics]
+
+    def add(self, name: str, column: pa.ChunkedArray[Any], dtype: DataType, force: str) -> None:
+        profile = ColumnProfile(logical_array(column, dtype, name), dtype)
+        encoded = encodings.encode(profile, force)
+        self.columns[name], self.statistics[name] = encoded, column_statistics(profile, encoded.size_bytes)
+
+    def encoded(self, schema: Schema) -> EncodedBlock:
+        columns = {name: self.columns[name] for name in schema.names}
+        statistics = [(name, self.statistics[name]) for name in schema.names]
+        return EncodedBlock.of(block_file.serialize(self.num_rows, columns, statistics), columns)
 
 
 def logical_array(column: pa.ChunkedArray[Any] | pa.Array[Any], dtype: DataType, name: str) -> pa.Array[Any]:

@@ -38,6 +38,8 @@ from sharkpy.values.types import (
 
 ROW_GROUP_ROWS = 1_000_000
 _CACHED_FILES = 10_000
+_PIECE_VALUES = 1 << 20
+"""Number of values that are read at a time for encoding: fewer have a cost for each read."""
 _DICTIONARY_VALUE_BYTES = 3
 """Most uncompressed bytes a value for a dictionary: a plain string takes four bytes just for its length."""
 _TEXTS: dict[pa.DataType, pa.DataType] = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
@@ -114,15 +116,18 @@ class ParquetSource:
                     rows = max(table.num_rows, 1)
                     yield from batches_of(conform(table, found, schema, names, split.path), rows)
 
-    def read_coded(self, split: Split, schema: Schema, metrics: ReadMetrics) -> pa.Table:
-        """All columns of a split in one piece. Strings with few distinct values are Arrow dictionaries if that costs
-        nothing.
+    def read_coded(self, split: Split, schema: Schema, metrics: ReadMetrics) -> Iterator[pa.Table]:
+        """All rows of a split, some columns at a time. A reader that drops each piece needs memory for few columns, and
+        the allocator gives the next piece the same memory.
+
+        Strings with few distinct values are Arrow dictionaries if that costs nothing.
         """
         check_unchanged(split)
         if (written := cached_rows_of_split(split)) is not None:
             metrics.rows += written.num_rows
             metrics.bytes += split.file_bytes
-            return as_read(written, schema, split.path)
+            yield as_read(written, schema, split.path)
+            return
         copy, groups = local_copy(split), range(split.start, split.start + split.length)
         with open_file(split, copy) as file:
             footer, metadata = parquet_footer(split, copy), file.metadata
@@ -132,15 +137,17 @@ class ParquetSource:
         rows = sum(footer.rows[group] for group in groups)
         metrics.rows += rows
         metrics.bytes += sum(footer.column_bytes(group, wanted) for group in groups)
-        if not found:
-            return conform(pa.Table.from_batches([row_count_batch(rows)]), found, schema, schema.names, split.path)
         copy.fetch(part for group in groups for part in footer.ranges(group, wanted))
         with open_file(split, copy, metadata, [found[name] for name in coded]) as file:
-            try:
-                table = file.read_row_groups(list(groups), columns=list(found.values()), use_threads=False)
-            except (pa.ArrowException, OSError) as error:
-                raise format_error(split.path, "Parquet", error) from None
-        return conform(table, found, schema, schema.names, split.path, coded)
+            step = max(_PIECE_VALUES // max(rows, 1), 1)
+            # Columns that the file lacks come last: a damaged footer is found before it tells their rows.
+            order = sorted(schema.names, key=lambda name: name not in found)
+            for names in (order[start : start + step] for start in range(0, len(order), step)):
+                there = {name: found[name] for name in names if name in found}
+                # The rows have no name here: a name would hold them while the next piece is read.
+                yield conform(
+                    _read_groups(file, groups, rows, there, split.path), there, schema, names, split.path, coded
+                )
 
     def write(
         self,
@@ -176,6 +183,19 @@ def read_group(
         return file.read_row_group(group, columns=list(columns), use_threads=pa.cpu_count() > 1)
     except (pa.ArrowException, OSError) as error:
         raise format_error(path, "Parquet", error) from None
+
+
+def _read_groups(file: pq.ParquetFile, groups: Sequence[int], rows: int, found: dict[str, str], path: str) -> pa.Table:
+    """Rows of row groups in the columns of the file that `found` names."""
+    if not found:
+        return pa.Table.from_batches([row_count_batch(rows)])
+    try:
+        table = file.read_row_groups(list(groups), columns=list(found.values()), use_threads=False)
+        if table.num_rows != rows:
+            raise pa.ArrowInvalid(f"columns have {table.num_rows} rows, and the footer {rows}")
+    except (pa.ArrowException, OSError) as error:
+        raise format_error(path, "Parquet", error) from None
+    return table
 
 
 def as_read(rows: pa.Table, schema: Schema, path: str = "") -> pa.Table:

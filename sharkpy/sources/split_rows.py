@@ -19,7 +19,7 @@ from sharkpy.base.cancellation import Cancellation, current_cancellation, submit
 from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.catalog.json_rows import partition_format_from_text
 from sharkpy.catalog.system_tables import BLOCK_OFFSET, FILE_NAME
-from sharkpy.sources.arrow import Array
+from sharkpy.sources.arrow import Array, ChunkedArray
 from sharkpy.sources.column_conversion import convert_columns
 from sharkpy.sources.file_errors import no_row_offsets
 from sharkpy.sources.formats import source
@@ -118,20 +118,37 @@ def _converted(
 
 def read_split_coded(split: Split, schema: Schema, metrics: ReadMetrics) -> Iterator[pa.Table]:
     """All columns for encoding, in pieces. Strings with few distinct values may be Arrow dictionaries."""
-    reader = source(split.format)
-    if not isinstance(reader, ParquetSource) or split.form:
+    columns = read_split_columns(split, schema, metrics)
+    if columns is None:
         for batch in read_split(split, schema, schema.names, metrics):
             yield pa.Table.from_batches([batch])
         return
-    values = partition_values(split.partition)
+    whole = dict[str, ChunkedArray]()
+    for piece in columns:
+        whole.update(zip(piece.column_names, piece.columns, strict=True))
+    yield pa.table({name: whole[name] for name in schema.names})
+
+
+def read_split_columns(split: Split, schema: Schema, metrics: ReadMetrics) -> Iterator[pa.Table] | None:
+    """All rows for encoding, some columns at a time (`ParquetSource.read_coded`), or None if the split's format has
+    rows and not columns.
+    """
+    reader = source(split.format)
+    return _columns(reader, split, schema, metrics) if isinstance(reader, ParquetSource) and not split.form else None
+
+
+def _columns(reader: ParquetSource, split: Split, schema: Schema, metrics: ReadMetrics) -> Iterator[pa.Table]:
+    values, rows = partition_values(split.partition), 0
     in_files = Schema(tuple(field for field in schema if field.name not in values))
-    table = reader.read_coded(split, in_files, metrics)
-    for name in schema.names:
-        if name in values:
-            dtype = schema[name].dtype
-            constant = single_value(values[name], dtype)
-            table = table.append_column(name, coded(constant, dtype, table.num_rows))
-    yield table
+    for piece in reader.read_coded(split, in_files, metrics):
+        rows = piece.num_rows
+        yield piece
+        del piece
+    constants = [field for field in schema if field.name in values]
+    if constants:
+        yield pa.table(
+            {one.name: coded(single_value(values[one.name], one.dtype), one.dtype, rows) for one in constants}
+        )
 
 
 def repeated(value: Array, num_rows: int) -> Array:

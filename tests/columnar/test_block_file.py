@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sharkpy.base.errors import CorruptionError
-from sharkpy.columnar.block import Block, encode_block
+from sharkpy.columnar.block import Block, encode_block, encode_blocks
 from sharkpy.values import types as t
 from tests.columnar.columns import TYPES, column
 
@@ -163,3 +163,16 @@ def test_columns_in_other_arrow_types_are_cast() -> None:
     assert block.read(schema.names, decoded=True).schema == pa.schema(
         [("s", pa.string()), ("n", pa.decimal128(10, 2)), ("d", pa.date32())]
     )
+
+
+@pytest.mark.parametrize(("block_rows", "sizes"), [(1000, [200]), (90, [67, 67, 66])])
+def test_pieces_of_columns_become_the_same_blocks_as_the_table(
+    table: pa.Table, block_rows: int, sizes: list[int]
+) -> None:
+    pieces = (table.select(table.column_names[start : start + 3]) for start in range(0, table.num_columns, 3))
+    blocks = encode_blocks(pieces, SCHEMA, block_rows)
+    assert [block.num_rows for block in blocks] == sizes
+    starts = [sum(sizes[:place]) for place in range(len(sizes))]
+    for block, start in zip(blocks, starts, strict=True):
+        assert block.content == encode_block(table.slice(start, block.num_rows), SCHEMA).content
+    assert encode_blocks([table.slice(0, 0)], SCHEMA, block_rows) == []

@@ -149,7 +149,8 @@ def read(kind: str, path: Path, properties: Properties) -> None:
 
 
 def _read_parquet(split: Split, schema: Schema) -> None:
-    ParquetSource().read_coded(split, schema, ReadMetrics())
+    for _ in ParquetSource().read_coded(split, schema, ReadMetrics()):
+        pass
     if split.plain is not None:
         row_group_statistics(split, schema.select([name for name, _ in split.plain.column_bytes]))
 

@@ -28,10 +28,11 @@ from sharkpy.sources.new_files import cached_rows
 from sharkpy.sources.open_files import opened
 from sharkpy.sources.parquet import ParquetSource
 from sharkpy.sources.source import ReadMetrics, Split
-from sharkpy.sources.split_rows import read_split_coded
+from sharkpy.sources.split_rows import read_split_coded, read_split_columns
 from sharkpy.values.types import Schema, arrow_schema
 
 if TYPE_CHECKING:
+    from sharkpy.columnar.block import EncodedBlock
     from sharkpy.columnar.store import BlockStore
 
 _SAMPLE_BYTES = 64 << 10
@@ -234,6 +235,11 @@ class DriverLoader:
         self, group: tuple[Split, ...], schema: Schema, durable_dir: str | None, metrics: ReadMetrics
     ) -> Iterator[LoadedBlock]:
         """Make the blocks of a group of splits: one block, unless the rows are large."""
+        if len(group) == 1 and self._buckets is None:
+            columns = read_split_columns(group[0], schema, metrics)
+            if columns is not None:
+                yield from self._blocks_of_columns(columns, group[0], schema, durable_dir)
+                return
         if len(group) == 1:
             yield from self.make(checked(read_split_coded(group[0], schema, metrics)), group[0], schema, durable_dir)
             return
@@ -249,6 +255,22 @@ class DriverLoader:
             for block in self.make([whole], first, schema, durable_dir):
                 yield replace(block, others=tuple(split for split, _ in others))
 
+    def _blocks_of_columns(
+        self, columns: Iterable[pa.Table], split: Split, schema: Schema, durable_dir: str | None
+    ) -> Iterator[LoadedBlock]:
+        """Make blocks of a split that is read by columns."""
+        from sharkpy.columnar.block import encode_blocks
+
+        force = self._conf.value(settings.FORCE_ENCODING)
+        for encoded in encode_blocks(columns, schema, self._conf.value(settings.BLOCK_ROWS), force_encoding=force):
+            yield self._written(encoded, split, durable_dir)
+
+    def _written(
+        self, encoded: EncodedBlock, split: Split, durable_dir: str | None, bucket: int | None = None
+    ) -> LoadedBlock:
+        handle = replace(self._writer.write(encoded, durable_dir, is_synced=False), bucket=bucket)
+        return LoadedBlock(handle, encoded.statistics, split)
+
     def make(
         self, tables: Iterable[pa.Table], split: Split, schema: Schema, durable_dir: str | None
     ) -> Iterator[LoadedBlock]:
@@ -257,9 +279,7 @@ class DriverLoader:
 
         force = self._conf.value(settings.FORCE_ENCODING)
         for bucket, table in self._block_tables(tables, schema):
-            encoded = encode_block(table, schema, force_encoding=force)
-            handle = replace(self._writer.write(encoded, durable_dir, is_synced=False), bucket=bucket)
-            yield LoadedBlock(handle, encoded.statistics, split)
+            yield self._written(encode_block(table, schema, force_encoding=force), split, durable_dir, bucket)
 
     def _block_tables(self, tables: Iterable[pa.Table], schema: Schema) -> Iterator[tuple[int | None, pa.Table]]:
         """Yield tables of one block each, with their bucket."""

@@ -136,12 +136,13 @@ class LakeParquet(ParquetSource):
                     rows = conform(table, {name: name for name in current}, schema, names, split.path)
                     yield from batches_of(rows, max(table.num_rows, 1))
 
-    def read_coded(self, split: Split, schema: Schema, metrics: ReadMetrics) -> pa.Table:
+    def read_coded(self, split: Split, schema: Schema, metrics: ReadMetrics) -> Iterator[pa.Table]:
         with open_file(split, local_copy(split)) as file:
             is_as_stored = _is_as_stored(file.schema_arrow, schema, split.properties)
         if is_as_stored:
-            return super().read_coded(split, schema, metrics)
-        return pa.Table.from_batches(list(self.read(split, schema, schema.names, metrics)), arrow_schema(schema))
+            yield from super().read_coded(split, schema, metrics)
+        else:
+            yield pa.Table.from_batches(list(self.read(split, schema, schema.names, metrics)), arrow_schema(schema))
 
     def stored_schema(self, schema: Schema, properties: Properties) -> pa.Schema:
         return file_schema(arrow_schema(schema), lake_columns(properties))

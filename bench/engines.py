@@ -202,6 +202,10 @@ class DuckdbBench:
         answer = self._connection.sql(self._translated[sql])
         return pa.table({}) if answer is None else answer.to_arrow_table()
 
+    def cursor(self) -> Any:
+        """Make a cursor of the database for another client."""
+        return self._connection.cursor()
+
     def versions(self) -> dict[str, str]:
         import duckdb
 

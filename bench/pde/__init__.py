@@ -9,6 +9,7 @@ NAMES: tuple[str, ...] = (
     "skewed_distinct",
     "copartition",
     "sessions",
+    "clients",
     "rebuild",
     "join_choice",
     "top_n",

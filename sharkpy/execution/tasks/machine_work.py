@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,27 +110,39 @@ class BlockWork:
 
 
 def run_morsels(run: Callable[[int, int], None], sizes: Sequence[int], threads: int) -> None:
-    """Call `run` with the place of a block and a first row, for each morsel. `sizes` are the blocks' rows."""
+    """Call `run` with the place of a block and a first row, for each morsel. `sizes` are the blocks' rows.
+
+    This thread runs morsels, and up to `threads` - 1 of the process's helpers do, if no other kernel has them.
+    """
     parts = [(place, start) for place, num_rows in enumerate(sizes) for start in range(0, num_rows, MORSEL)]
-    if threads == 1 or sum(sizes) <= _FEW_ROWS:
-        for part in parts:
-            check_cancelled()
-            run(*part)
-        return
-    with ThreadPoolExecutor(threads, thread_name_prefix="sharkpy-kernel") as pool:
-        running: list[Future[None]] = []
+    left = iter(parts)
+    """Morsels that no thread has taken. The iterator of a list gives each to one thread."""
+
+    def work(check: Callable[[], None] = lambda: None) -> None:
         try:
-            for part in parts:
-                check_cancelled()
-                running.append(pool.submit(run, *part))
-                if len(running) > 4 * threads:
-                    running.pop(0).result()
-            for one in running:
-                one.result()
-                check_cancelled()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+            for part in left:
+                check()
+                run(*part)
+        finally:
+            # After a failure, the other threads end too.
+            deque(left, 0)
+
+    num_helpers = 0 if sum(sizes) <= _FEW_ROWS else min(threads, len(parts)) - 1
+    helpers = [_helpers(os.getpid()).submit(work) for _ in range(num_helpers)]
+    try:
+        work(check_cancelled)
+    finally:
+        begun = [one for one in helpers if not one.cancel()]
+        wait(begun)
+    for one in begun:
+        one.result()
+    check_cancelled()
+
+
+@cache
+def _helpers(process: int) -> Executor:  # noqa: ARG001 - a forked process has threads of its own
+    """Return the threads that help all kernels of the process, so that many kernels at once have few threads."""
+    return ThreadPoolExecutor(max((os.cpu_count() or 1) - 1, 1), thread_name_prefix="sharkpy-kernel")
 
 
 def nullable_columns(spec: BlockColumns, used: set[str], blocks: Sequence[Block]) -> frozenset[str]:

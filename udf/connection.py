@@ -71,8 +71,8 @@ def working_for_connection(number: int | None) -> Iterator[None]:
 
 LIMIT_VARIABLE = "shark_value_bytes"
 """Variable in DuckDB with the maximum bytes of one value."""
-_HAS_KERNELS = "shark_has_kernels"
-"""Macro that marks a database with all kernels."""
+_IS_PREPARED = "shark_is_prepared"
+"""Macro that marks a database with all kernels and macros."""
 _creating = threading.Lock()
 AnyKernel = Kernel | GroupKernel | SizeKernel
 SETTINGS = (
@@ -92,37 +92,38 @@ SETTINGS = (
 def prepare_connection(con: duckdb.DuckDBPyConnection, value_bytes: int = VALUE_BYTES.default) -> CallingConnection:
     """Install the settings, macros and kernels of lowered SQL, once per connection and once per cursor of it.
 
-    Macros are temporary. Kernels belong to the database that cursors share, and existing ones are kept. Kernels work
-    for the statement of the returned connection object while the caller holds it.
+    Macros and kernels belong to the database that cursors share, and existing ones are kept: a further cursor takes
+    little time. Kernels work for the statement of the returned connection object while the caller holds it.
     """
     calling = CallingConnection(value_bytes)
     settings = "; ".join(f"SET {name} = {value}" for name, value in SETTINGS)
     variables = f"SET VARIABLE {CONNECTION_VARIABLE} = {calling.number}; SET VARIABLE {LIMIT_VARIABLE} = {value_bytes}"
-    _create_kernels(con)
-    macros = "; ".join(f"CREATE OR REPLACE TEMP MACRO {head} AS {body}" for head, body in MACROS.items())
+    _prepare_database(con)
     # The result must be read: an open result blocks the connection for other queries.
-    con.execute(f"{settings}; {variables}; {macros}").fetchall()
+    con.execute(f"{settings}; {variables}").fetchall()
     return calling
 
 
-def _create_kernels(con: duckdb.DuckDBPyConnection) -> None:
+def _prepare_database(con: duckdb.DuckDBPyConnection) -> None:
     # Several threads may prepare cursors of one database: none of them must find half of the kernels.
     with _creating:
-        if _has_kernels(con):
+        if _is_prepared(con):
             return
         kernels: tuple[AnyKernel, ...] = (*KERNELS, *GROUP_KERNELS, SizeKernel())
         for kernel in kernels:
             _create_kernel(con, kernel)
-        # The mark comes last: after a failure, the next call completes the kernels.
-        macros = "; ".join(map(_macro, kernels))
-        con.execute(f"{macros}; CREATE MACRO IF NOT EXISTS {_HAS_KERNELS}() AS true").fetchall()
+        macros = {**dict(map(_macro, kernels)), **MACROS, f"{_IS_PREPARED}()": "true"}
+        # The mark comes last: after a failure, the next call completes the kernels and macros.
+        con.execute(
+            "; ".join(f"CREATE MACRO IF NOT EXISTS {head} AS {body}" for head, body in macros.items())
+        ).fetchall()
 
 
-def _has_kernels(con: duckdb.DuckDBPyConnection) -> bool:
+def _is_prepared(con: duckdb.DuckDBPyConnection) -> bool:
     import duckdb
 
     try:
-        con.execute(f"SELECT {_HAS_KERNELS}()").fetchall()
+        con.execute(f"SELECT {_IS_PREPARED}()").fetchall()
     except duckdb.CatalogException:
         return False
     return True
@@ -132,10 +133,11 @@ def _python_name(kernel: AnyKernel) -> str:
     return f"{kernel.name}_python"
 
 
-def _macro(kernel: AnyKernel) -> str:
+def _macro(kernel: AnyKernel) -> tuple[str, str]:
+    """Return the head and the body of the macro that calls a kernel for a connection."""
     names = ", ".join(f"column{index}" for index in range(len(kernel.parameters)))
     call = f"{_python_name(kernel)}(getvariable('{CONNECTION_VARIABLE}'), {names})"
-    return f"CREATE MACRO IF NOT EXISTS {kernel.name}({names}) AS {call}"
+    return f"{kernel.name}({names})", call
 
 
 def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: AnyKernel) -> None:

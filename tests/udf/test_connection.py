@@ -63,3 +63,13 @@ def test_kernels_that_a_failure_has_left_undone_are_made_later(monkeypatch: pyte
         calling = prepare_connection(cursor)
         assert cursor.execute("SELECT shark_too_large('f', 1)").fetchone() == (False,)
         del calling
+
+
+def test_a_further_cursor_has_the_macros_of_the_database_and_its_own_limit() -> None:
+    with duckdb.connect() as root:
+        cursors = [root.cursor() for _ in range(2)]
+        callings = [prepare_connection(cursor, limit) for cursor, limit in zip(cursors, (5, 7), strict=True)]
+        assert [one.execute("SELECT shark_value_limit()").fetchone() for one in cursors] == [(5,), (7,)]
+        own = "SELECT count(*) FROM duckdb_functions() WHERE database_name = 'temp'"
+        assert [one.execute(own).fetchone() for one in cursors] == [(0,), (0,)]
+        assert len(callings) == 2

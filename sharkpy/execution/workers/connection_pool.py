@@ -293,7 +293,7 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
 
 
 def _prepare(cursor: DuckDBPyConnection, settings: ConnectionSettings) -> CallingConnection:
-    """Prepare a cursor with the macros, which are per cursor."""
+    """Prepare a cursor: settings and variables are its own, macros belong to the database."""
     from sharkpy.udf.connection import prepare_connection
 
     return prepare_connection(cursor, settings.value_bytes)

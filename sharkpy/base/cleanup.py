@@ -14,6 +14,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 _lock = threading.Lock()
@@ -117,6 +118,13 @@ ones. By default, the tree of a long statement is scanned many times while it gr
 """
 
 
+@cache
 def collect_garbage_seldom() -> None:
-    """Let the process make more objects between two collections: of modules while it starts, of trees of statements."""
-    gc.set_threshold(*_COLLECTED)
+    """Let the process make more objects between two collections: of modules while it starts, of trees of statements.
+
+    Only the first call has an effect, so that a program can choose otherwise later. If it has switched collections off,
+    or made them less frequent, they stay so.
+    """
+    first, *others = gc.get_threshold()
+    if first:
+        gc.set_threshold(*map(max, (first, *others), _COLLECTED))

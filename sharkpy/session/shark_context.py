@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from sharkpy.base import settings
 from sharkpy.base.cancellation import current_cancellation
+from sharkpy.base.cleanup import collect_garbage_seldom
 from sharkpy.base.errors import ParseError, TableNotFoundError
 from sharkpy.base.thread_call import interruptible
 from sharkpy.catalog.continuous_query import QueryState
@@ -292,10 +293,14 @@ class SharkContext(SessionBase):
 
         It starts with the settings of `connect`, changed by `conf`. Settings of memory and of the queue stay the
         owner's. The session uses the owner's access to storage, but cannot see the owner's keys.
+
+        The first call in a process raises the thresholds of Python's garbage collector: a collection of all objects
+        would delay the statements of all sessions.
         """
         from sharkpy.session.connect import open_session
 
         self._statements.check_open()
+        collect_garbage_seldom()
         values = add_keywords(self._shared.initial_conf.copy(), conf)
         return open_session(values, self._shared, self._shared.catalog.for_session(), is_owner=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 _GROW = """
 import gc, sys
@@ -20,7 +21,25 @@ for number in range(6_000_000):
 print(len(gc.get_objects()) < 200_000)
 """
 
+_SESSIONS = """
+import gc, sys, sharkpy
+gc.set_threshold(800, 5, 100)
+with sharkpy.connect("local[2]", sys.argv[1]) as context:
+    alone = gc.get_threshold()
+    context.new_session()
+    print(*alone, *gc.get_threshold())
+    gc.set_threshold(900, 5, 5)
+    context.new_session()
+    print(*gc.get_threshold())
+"""
+
 
 def test_a_growing_tree_is_not_looked_through_and_garbage_is_collected() -> None:
     done = subprocess.run([sys.executable, "-c", _GROW], capture_output=True, text=True, check=True, timeout=100)
     assert done.stdout.split() == ["0", "True", "True"]
+
+
+def test_sessions_of_a_program_share_the_interpreter_until_the_program_says_otherwise(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _SESSIONS, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    assert done.stdout.splitlines() == ["800 5 100 10000 10 100", "900 5 5"]

@@ -23,10 +23,10 @@ class _Loading:
         self._thread: threading.Thread | None = None
         self.is_done = False
 
-    def begin(self) -> None:
+    def begin(self, delay: float) -> None:
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._load, name="sharkpy-kernels", daemon=True)
+                self._thread = threading.Thread(target=self._load, args=(delay,), name="sharkpy-kernels", daemon=True)
                 self._thread.start()
 
     def load(self) -> None:
@@ -34,16 +34,17 @@ class _Loading:
         importlib.import_module(_MODULE).prepare()
         self.is_done = True
 
-    def _load(self) -> None:
-        time.sleep(_PATIENCE_SECONDS)
+    def _load(self, delay: float) -> None:
+        time.sleep(delay)
         try:
-            # The compiler would hold the interpreter's lock for seconds: another process fills its cache on disk.
-            subprocess.run(
-                [sys.executable, "-c", _COMPILE],
-                check=True,
-                timeout=_COMPILE_SECONDS,
-                capture_output=True,
-            )
+            if not importlib.import_module(_MODULE).is_compiled():
+                # The compiler would hold the interpreter's lock for seconds: another process fills its cache on disk.
+                subprocess.run(
+                    [sys.executable, "-c", _COMPILE],
+                    check=True,
+                    timeout=_COMPILE_SECONDS,
+                    capture_output=True,
+                )
             self.load()
         except Exception:  # noqa: BLE001 - queries go on without it
             _log.warning("the vector machine cannot be compiled: DuckDB runs all queries", exc_info=True)
@@ -55,8 +56,14 @@ _loading = _Loading()
 def is_loaded(*, begins: bool = True) -> bool:
     """Return whether the machine can run at once. The first call that `begins` begins to load it."""
     if begins and not _loading.is_done:
-        _loading.begin()
+        _loading.begin(_PATIENCE_SECONDS)
     return _loading.is_done
+
+
+def begin() -> None:
+    """Begin to load the machine now."""
+    if not _loading.is_done:
+        _loading.begin(0)
 
 
 def load() -> None:

@@ -395,6 +395,19 @@ def run(  # noqa: C901, PLR0912, PLR0915 - a call for each step would pass all a
     return stop
 
 
+def is_compiled() -> bool:
+    """Whether numba's cache has the machine, of this source and for this processor."""
+    from numba.core.registry import cpu_target
+
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    functions: tuple[Any, ...] = (run, find, rehash, set_bits)
+    try:
+        caches = [function._cache for function in functions]
+        return all(any(key[1] == processor for key in cache._cache_file._load_index()) for cache in caches)
+    except (AttributeError, OSError):
+        return False
+
+
 def prepare() -> None:
     """Compile the machine, or load it from numba's cache."""
     numbers, places = np.zeros((1, 2), np.int64), np.zeros(2, np.int32)

@@ -324,7 +324,7 @@ class TableVersions:
         many_rows = sum(handle.num_rows for handle in handles) >= _MANY_ROWS
         if many_rows and self.parts.conf.value(KERNELS) == "auto":
             # The table's first query finds the machine loaded.
-            machine_loading.is_loaded()
+            machine_loading.begin()
 
     def durable_dir(self, table: Table) -> str | None:
         """Return the folder of a table's durable blocks, or None if it has none or the warehouse is read-only."""

@@ -68,6 +68,8 @@ QUERIES = [
     "SELECT k, id FROM big WHERE w = 3 ORDER BY k, id LIMIT 5000",
     "SELECT t, d FROM big WHERE t LIKE 't1%' AND k IS NULL AND d BETWEEN '2024-02-01' AND '2024-08-01'",
     "SELECT count(*) FROM big WHERE k = 17",
+    "SELECT b.id, s.p FROM big b JOIN small s ON b.id = s.id WHERE s.t < 't12'",
+    "SELECT b.id, m.p FROM big b JOIN middle m ON b.id = m.id * 1 JOIN small s ON m.id = s.k WHERE s.t > 't15'",
     "SELECT count(*) FROM big b JOIN small s ON b.k = s.k WHERE s.id < 0",
     "SELECT s.id, b.r FROM small s JOIN (SELECT k, row_number() OVER (ORDER BY id) AS r FROM big) b ON s.k = b.k"
     " WHERE s.id < 3",

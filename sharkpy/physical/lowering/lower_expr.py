@@ -80,6 +80,8 @@ def lower_logical(expr: Expr, scope: Scope) -> str:
 
 def _call(call: Call, scope: Scope) -> Value:
     check_cancelled()
+    if call.function in _COMPARISONS and (value := _decimal_comparison(call, scope)) is not None:
+        return value
     args = [lower(arg, scope) for arg in call.args]
     if (value := integer_call(call.function, args, call.dtype)) is not None:
         return value
@@ -359,6 +361,28 @@ def _comparison(function: str, args: list[Value], _: DataType) -> Value | None:
     op, is_turned = _COMPARED[function]
     code = code_of(op, other, one) if is_turned else code_of(op, one, other)
     return Value(f"({left} {_COMPARISONS[function]} {right})", BOOLEAN, code=code)
+
+
+def _decimal_comparison(call: Call, scope: Scope) -> Value | None:
+    """Compare parts of decimals as decimals if the values fit, by their types or by statistics."""
+    parts = [arg for arg in call.args if isinstance(arg, Call) and arg.function == "decimal_parts"]
+    if len(parts) < len(call.args):
+        return None
+    args, scale = [lower(part.args[0], scope) for part in parts], max(_scale(part.args[0].dtype) for part in parts)
+    if any(_whole_digits(arg) + scale > _MOST_DIGITS for arg in args):
+        return None
+    left, right = (f"CAST({arg.logical()} AS DECIMAL({_MOST_DIGITS},{scale}))" for arg in args)
+    return Value(f"({left} {_COMPARISONS[call.function]} {right})", BOOLEAN)
+
+
+_MOST_DIGITS = 38
+
+
+def _whole_digits(value: Value) -> int:
+    """Return the largest possible number of digits before the point."""
+    if value.range is not None:
+        return max(len(str(value.range.magnitude)) - value.scale, 0)
+    return value.dtype.precision - value.scale if isinstance(value.dtype, DecimalType) else _MOST_DIGITS
 
 
 def _between(_: str, args: list[Value], __: DataType) -> Value | None:

@@ -19,6 +19,7 @@ from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical.estimate import estimated_bytes, estimated_rows, row_bytes
 from sharkpy.physical.learned_filters import JoinEdge, build_source, join_edges, targets
+from sharkpy.physical.lowering.key_edges import key_column, key_origin
 from sharkpy.physical.operators import (
     AggregateMode,
     BlockScan,
@@ -90,6 +91,9 @@ def _prunes_enough(edge: JoinEdge) -> bool:
     if not isinstance(edge.build.distribution, (Single, Broadcast)):
         return False
     scans = [target for target in _reached_scans(edge) if _is_large(target.scan)]
+    if key_origin(edge.build, edge.build_key) is not None:
+        # The stage itself leaves out the rows, and their blocks.
+        scans = [target for target in scans if key_column(target.scan, target.key) is None]
     if not scans or not _is_filtered(edge.build) or estimated_rows(edge.build) > _MOST_BUILD_ROWS:
         return False
     build_rows = sum(estimated_rows(node) for node in edge.build.walk() if isinstance(node, (BlockScan, FileScan)))
@@ -108,10 +112,7 @@ class _BlockTarget:
 
 
 def _is_large(scan: BlockScan) -> bool:
-    """Whether skipping blocks pays for a query before. Kernels find the needed rows of a scan in its own stage."""
-    is_read_by_kernels = scan.is_single and scan.kernels != "never"
-    is_large = len(scan.blocks.blocks) >= _LEAST_PROBE_BLOCKS and scan.blocks.num_rows >= _LEAST_PROBE_ROWS
-    return is_large and not is_read_by_kernels
+    return len(scan.blocks.blocks) >= _LEAST_PROBE_BLOCKS and scan.blocks.num_rows >= _LEAST_PROBE_ROWS
 
 
 def _is_filtered(build: PhysicalPlan) -> bool:

@@ -179,7 +179,8 @@ def test_cancelled_in_an_early_build_side(
     driver_context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = "TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY')"
-    with driver_context.new_session(shark_block_rows=100_000) as session:
+    # Kernels would find the keys in the stage itself.
+    with driver_context.new_session(shark_block_rows=100_000, shark_kernels="never") as session:
         numbers = "(SELECT explode(sequence(1, 1000000)) AS id) t"
         session.sql(f"CREATE TABLE many {store} AS SELECT id AS k, id % 7 AS v FROM {numbers}")
         session.sql(f"CREATE TABLE few {store} AS SELECT id * 10 AS k, id % 100 AS g FROM {numbers} WHERE id < 1000")

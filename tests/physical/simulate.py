@@ -66,7 +66,7 @@ class World:
 
     tables: dict[str, pa.Table] = field(default_factory=dict)
     pieces: int = 3
-    conf: Conf = field(default_factory=Conf)
+    conf: Conf = field(default_factory=lambda: Conf({"shark.kernels": "never"}))
     versions: dict[str, TableVersion] = field(default_factory=dict)
     buckets: dict[str, BucketSpec] = field(default_factory=dict)
 

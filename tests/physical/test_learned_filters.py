@@ -170,7 +170,7 @@ def equal(left: ColumnRef, right: ColumnRef, null_safe: bool = False) -> Expr:
 def test_the_answer_is_that_without_learning(
     store, kind, data, num_blocks, shape, placement, forced, num_keys, null_safe, limit, mirrored
 ):
-    w = World({"left": data[0], "right": data[1]}, conf=Conf({"shark.test.join": forced}))
+    w = World({"left": data[0], "right": data[1]}, conf=Conf({"shark.test.join": forced, "shark.kernels": "never"}))
     w.versions = {name: cached(store, table, num_blocks) for name, table in w.tables.items()}
     left, lc = probe_side(w, shape)
     predicate = None

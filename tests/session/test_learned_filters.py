@@ -31,6 +31,8 @@ TABLES = (
 def session(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[sharkpy.SharkContext]:
     conf = {
         "shark.placement.driver": request.param,
+        # Kernels would find the keys in the stage itself.
+        "shark.kernels": "never",
         "shark.block.rows": ROWS,
         "shark.compaction": False,
         "shark.task.single.max.rows": 0,

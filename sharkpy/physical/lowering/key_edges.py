@@ -33,7 +33,9 @@ from sharkpy.plan.references import substitute as substituted
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class KeyColumn:
+    """Integer column of a scan that kernels read."""
+
     scan: BlockScan
     column: ColumnRef
 
@@ -53,11 +55,11 @@ def key_edges(
         if not isinstance(join, HashJoin):
             continue
         for edge in join_edges(join):
-            source = _origin(edge.build, edge.build_key)
+            source = key_origin(edge.build, edge.build_key)
             if source is None or edge.null_safe or not source.scan.is_whole:
                 continue
             for target in targets(edge.probe, edge.probe_key):
-                one = _column(target.scan, target.key) if isinstance(target.scan, BlockScan) else None
+                one = key_column(target.scan, target.key) if isinstance(target.scan, BlockScan) else None
                 if one is None or above.get(id(one.scan)) != above[id(join)]:
                     continue
                 if id(one.scan) in relations and id(source.scan) in relations:
@@ -90,30 +92,30 @@ def _shared_above(
         yield from _shared_above(child, shared, above)
 
 
-def _origin(plan: PhysicalPlan, key: Expr) -> _Column | None:
+def key_origin(plan: PhysicalPlan, key: Expr) -> KeyColumn | None:
     """Return the scan's column that has all values of `key`, an expression over the output of `plan`."""
     match plan:
         case BlockScan():
-            return _column(plan, key)
+            return key_column(plan, key)
         case Filter() | SortOperator() | TopN() | LimitOperator() | WindowOperator() | Generate():
-            return _origin(plan.child, key) if _is_over(key, plan.child) else None
+            return key_origin(plan.child, key) if _is_over(key, plan.child) else None
         case Project():
-            return _origin(plan.child, through_project(plan, key))
+            return key_origin(plan.child, through_project(plan, key))
         case HashAggregate():
             items = {item.column_id: item.expr for item in plan.groups if isinstance(item, Alias)}
             below = substituted(key, items)
             is_group = column_ids(key) <= {column.column_id for column in plan.group_columns}
-            return _origin(plan.child, below) if is_group else None
+            return key_origin(plan.child, below) if is_group else None
         case HashJoin() | NestedLoopJoin():
             side = next((side for side in (plan.left, plan.right) if _is_over(key, side)), None)
-            return None if side is None else _origin(side, key)
+            return None if side is None else key_origin(side, key)
     return None
 
 
-def _column(scan: BlockScan, key: Expr) -> _Column | None:
+def key_column(scan: BlockScan, key: Expr) -> KeyColumn | None:
     column = integer_column(scan, key)
     usable = column is not None and is_read_by_kernels(scan) and has_code(scan, column)
-    return _Column(scan, column) if column is not None and usable else None
+    return KeyColumn(scan, column) if column is not None and usable else None
 
 
 def _is_over(key: Expr, plan: PhysicalPlan) -> bool:

@@ -45,6 +45,7 @@ from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjuncts
 from sharkpy.plan.logical import JoinKind
 from sharkpy.udf import registry
 from sharkpy.udf.duckdb_sql import duckdb_type
+from sharkpy.udf.user.function import MARK
 from sharkpy.values.types import BOOLEAN, DATE, INTEGER_TYPES, TIMESTAMP, DataType, DecimalType
 
 _MAX_SCALE = 18
@@ -150,8 +151,10 @@ def _filter(
 
 
 def _is_constant(term: Expr) -> bool:
-    calls = (node.function for node in term.walk() if isinstance(node, Call))
-    return all((row := registry.scalar(name)) is not None and row.is_deterministic for name in calls)
+    """Whether a term has one value for a row. Users' functions may give several, and belong to a program."""
+    names = [node.function for node in term.walk() if isinstance(node, Call)]
+    known = (registry.scalar(name) for name in names if MARK not in name)
+    return not any(MARK in name for name in names) and all(row is not None and row.is_deterministic for row in known)
 
 
 def mark_first_rows(plan: TopN, builder: Builder) -> None:

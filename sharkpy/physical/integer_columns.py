@@ -5,6 +5,7 @@ A program requests them by `BlockColumns.forms` and `values`; the planner knows 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "BIGINT": pa.int64(),
 }
 """Arrow's type for each DuckDB type that `forms` may name."""
+_LEAST_CACHED = 256
+"""Number of rows from which taking them again costs more than a lookup."""
 _WORTH_TAKING = 0.5
 """Share of matching rows above which removing the other rows costs more than it saves."""
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -53,8 +56,27 @@ def read_rows(block: Block, spec: BlockColumns, rows: AnyArray) -> pa.Table:
     """Return the same as `read_block` for the rows at the positions `rows`. Narrow columns are not decoded whole."""
     forms = spec.forms or ("",) * len(spec.names)
     values = spec.values or ((),) * len(spec.names)
-    columns = [_rows_of(block, *one, rows) for one in zip(spec.names, forms, values, strict=True)]
+    columns = [
+        cached_rows(block, one, rows, partial(_rows_of, block, *one, rows))
+        for one in zip(spec.names, forms, values, strict=True)
+    ]
     return pa.Table.from_arrays(columns, names=list(spec.aliases))
+
+
+def cached_rows(block: Block, key: Hashable, rows: AnyArray, make: Callable[[], AnyArray]) -> AnyArray:
+    """Return what `make` returns for the positions `rows`. It is cached while the same array of positions is used."""
+    if len(rows) < _LEAST_CACHED:
+        return make()
+
+    def made() -> AnyArray:
+        # The entry holds the positions, so that no other array gets their address.
+        return pa.StructArray.from_arrays([rows, make()], ["rows", "values"])
+
+    address = rows.buffers()[1]
+    place = (key, None if address is None else address.address, rows.offset, len(rows))
+    cached: Any = column_cache().get(block, place, made)
+    values: AnyArray = cached.field("values")
+    return values
 
 
 def _rows_of(block: Block, name: str, form: str, known: tuple[str | None, ...], rows: AnyArray) -> AnyArray:

@@ -148,3 +148,19 @@ def test_predicates_that_differ_each_time_are_left_to_the_query(session: sharkpy
     session.sql("SET shark.kernels=always")
     query = "SELECT count(*) FROM big WHERE rand() < 0.2 AND length(t) > 1"
     assert len({rows(session, query)[0] for _ in range(5)}) > 1
+
+
+def test_rows_of_columns_belong_to_their_positions(session: sharkpy.SharkContext) -> None:
+    """Equal predicates in several queries, with other columns, other orders, and as groups."""
+    session.sql("SET shark.kernels=always")
+    for _ in range(2):
+        for low in range(0, 40, 9):
+            found = rows(session, f"SELECT id, k, t FROM big WHERE w > {low} ORDER BY id")
+            assert [number for number, _, _ in found] == [
+                number for (number,) in rows(session, f"SELECT id FROM big WHERE w > {low} ORDER BY id")
+            ]
+            by_key = sorted(rows(session, f"SELECT k, sum(id) FROM big WHERE w > {low} GROUP BY k"), key=repr)
+            sums: dict[Any, int] = {}
+            for number, key, _ in found:
+                sums[key] = sums.get(key, 0) + number
+            assert by_key == sorted(sums.items(), key=repr)

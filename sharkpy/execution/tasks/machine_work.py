@@ -17,7 +17,7 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import InternalError
 from sharkpy.columnar.machine_steps import BATCH, FREE, OUTSIDE, Column, Step
 from sharkpy.execution.tasks.kernel_steps import MachineProgram
-from sharkpy.physical.integer_columns import narrow_form, read_column
+from sharkpy.physical.integer_columns import cached_rows, narrow_form, read_column
 from sharkpy.physical.stage_program import BlockColumns
 
 if TYPE_CHECKING:
@@ -220,7 +220,12 @@ def _first_totals(program: MachineProgram, places: int) -> Numbers:
 def stored_column(block: Block, spec: BlockColumns, place: int, rows: Any = None) -> tuple[Any, int, int]:
     """Return a column's array, base and factor, for the rows at the positions `rows` if given."""
     array, base, factor = _whole_column(block, spec, place)
-    return array if rows is None else array.take(rows), base, factor
+    if rows is None:
+        return array, base, factor
+    form = spec.forms[place] if spec.forms else ""
+    # Without a form or with known values, the array has decoded values.
+    key = ("stored", spec.names[place], form, spec.values[place] if spec.values else ())
+    return cached_rows(block, key, rows, lambda: array.take(rows)), base, factor
 
 
 def _whole_column(block: Block, spec: BlockColumns, place: int) -> tuple[Any, int, int]:

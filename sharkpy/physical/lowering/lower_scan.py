@@ -112,7 +112,7 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
     return select
 
 
-_MOST_PARTIAL = 100_000
+_MOST_PARTIAL = 150_000
 """Largest expected number of partial groups of a kernel: a block has far more rows."""
 _LEAST_KERNEL_ROWS = 1 << 16
 """Rows below which a kernel saves less than a millisecond."""

@@ -112,8 +112,8 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
     return select
 
 
-_MOST_PARTIAL = 150_000
-"""Largest expected number of partial groups of a kernel: a block has far more rows."""
+_MOST_PARTIAL = 1 << 16
+"""Largest expected number of partial groups of a kernel. Each has its place, and a block has far more rows."""
 _LEAST_KERNEL_ROWS = 1 << 16
 """Rows below which a kernel saves less than a millisecond."""
 _REDUCED_ABOVE = 10_000

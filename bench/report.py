@@ -21,8 +21,7 @@ page from those files: the key figures of the newest run of each measurement. Ol
 - **Peers:** after a value, how many times better sharkpy is: faster, or smaller. Below 1 the peer is better.
 - **Conditions:** engines run one after another, each in a process of its own, on the same files, with {CORES} threads.
   Their answers are compared. Times of queries are medians of warm runs; a repeated text is planned once.
-- **Engines:** `sharkpy` runs small queries in its own process; `sharkpy-rdd` runs every stage as an RDD job. Spark SQL
-  reads `CACHE TABLE`; DuckDB has native tables. Memory of sharkpy counts its encoded blocks."""
+- **Engines:** `sharkpy-rdd` runs every stage as an RDD job. Spark SQL reads `CACHE TABLE`; DuckDB has native tables."""
 
 
 class Place(NamedTuple):

@@ -6,6 +6,7 @@ import functools
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from sharkpy.execution.tasks import machine_work
 from sharkpy.execution.tasks.kernel_rows import kernel_rows
 from sharkpy.execution.tasks.kernel_steps import machine_program
 from sharkpy.physical.kernel_code import NULL_CODE, Code, column_code, constant_code
-from sharkpy.physical.stage_program import BlockColumns, GroupKey, KernelColumns
+from sharkpy.physical.stage_program import BlockColumns, GroupKey, KernelColumns, RowFilter
 from sharkpy.values import types as t
 from tests.examples import examples
 
@@ -209,6 +210,18 @@ def test_groups_that_have_their_places(keys: list[Code], wide: int) -> None:
     one = kernel(keys, aggregates, wide=wide)
     assert machine_program(one, frozenset()).num_groups is not None
     assert made(one, blocks_of(rows, (1500,))) == expected(one, rows)
+
+
+def test_needed_rows_meet_the_conditions_of_the_scan_and_no_others() -> None:
+    rows = rows_of(3, 500, 0.1)
+    of_scan, above = Code("less", (A, constant_code(50))), Code("less", (C, constant_code(2)))
+    one = kernel([A], [COUNT, Code("sum", (B,))], [of_scan, above])
+    one = replace(one, blocks=replace(one.blocks, filter=RowFilter((of_scan,), (), "a < 50")))
+    needed = pa.array([place for place, row in enumerate(rows) if value(of_scan, row) == 1], pa.uint32())
+    table = kernel_rows(one, blocks_of(rows, (500,)), 1, [needed])
+    found = sorted(map(tuple, (row.values() for row in table.to_pylist())), key=repr)
+    assert found == sorted(expected(one, rows), key=repr)
+    assert len(found) > 1
 
 
 def test_a_filter_that_leaves_few_rows() -> None:

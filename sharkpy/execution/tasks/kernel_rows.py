@@ -26,10 +26,11 @@ def kernel_rows(
 ) -> pa.Table:
     """Return the kernel's relation, from `blocks`, or from the needed `rows` of each.
 
-    The conditions are true for the needed rows.
+    The conditions of the filter of its blocks are true for the needed rows.
     """
-    if rows and all(needed is not None for needed in rows):
-        kernel = replace(kernel, conditions=())
+    known = kernel.blocks.filter.conditions if kernel.blocks.filter else ()
+    if rows and known and all(needed is not None for needed in rows):
+        kernel = replace(kernel, conditions=tuple(one for one in kernel.conditions if one not in known))
     used = {name for code in _codes(kernel) for name in code.columns()}
     nullable = nullable_columns(kernel.blocks, used, blocks)
     if not any(key.is_coded for key in kernel.keys):

@@ -79,8 +79,9 @@ class BlockWork:
         self._columns: dict[int, tuple[Numbers, list[Any]]] = {}
         """Columns of the blocks that are being read, by place."""
         self._sets = sets
-        rows = [(one.bits.ctypes.data, one.low, one.high) for one in sets]
-        self._set_rows = np.array(rows, np.int64).reshape(len(rows), 3)
+        """Held, since the machine has the addresses of their bits."""
+        set_rows = [(one.bits.ctypes.data, one.low, one.high) for one in sets]
+        self._set_rows = np.array(set_rows, np.int64).reshape(len(set_rows), 3)
 
     def run(self, state: State, place: int, start: int) -> None:
         """Run the program over a morsel: rows of block `place` from `start` on."""

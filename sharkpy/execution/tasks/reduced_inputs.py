@@ -152,10 +152,17 @@ class _Relation:
 
         keys = (f"{self._columns[edge.alias]} {source.fingerprint(edge.source_alias)}" for edge, source in edges)
         self._key = "\n".join((self._filter.key, *keys))
-        blocks, cache = [open_block(handle) for handle in self._handles], column_cache()
-        if not self._key and self._spec.first is not None:
+        blocks = [open_block(handle) for handle in self._handles]
+        if self._key:
+            self.rows = self._cached_rows(blocks, edges, connection)
+        if self._spec.first is not None:
             self.rows = list(_first_rows(self._spec, blocks, self.rows))
-            return
+
+    def _cached_rows(
+        self, blocks: Sequence[Block], edges: Sequence[_KnownEdge], connection: DuckDBPyConnection
+    ) -> list[Rows | None]:
+        """Return the needed rows of each block, computed for blocks without cached ones."""
+        cache = column_cache()
         key = ("exact rows" if self.is_exact else "rows", self._key)
         found = [cache.find(block, key) for block in blocks]
         missing = [block for block, rows in zip(blocks, found, strict=True) if rows is None]
@@ -166,9 +173,7 @@ class _Relation:
                     rows = next(made)
                     is_worth = self.is_exact or len(rows) <= _MOST_KEPT * block.num_rows
                     found[place] = cache.put(block, key, rows if is_worth else _ALL)
-        self.rows = [None if rows is None or rows.type == pa.null() else rows for rows in found]
-        if self._spec.first is not None:
-            self.rows = list(_first_rows(self._spec, blocks, self.rows))
+        return [None if rows is None or rows.type == pa.null() else rows for rows in found]
 
     def fingerprint(self, alias: str) -> str:
         """Return a text that is equal for equal keys in column `alias` of the needed rows."""
@@ -269,20 +274,18 @@ def _matching_rows(
     places = [place for place, alias in enumerate(spec.aliases) if f'"{alias}"' in condition]
     used = _of_places(spec, places)
     groups: dict[pa.Schema, list[pa.Table]] = {}
-    start = 0
-    for block, wanted in zip(blocks, rows, strict=True):
+    starts = np.cumsum([0, *map(len, rows)])
+    for block, wanted, start in zip(blocks, rows, starts[:-1], strict=True):
         is_whole = len(wanted) == block.num_rows
         table = read_block(block, used) if is_whole else read_rows(block, used, wanted)
         numbers = pa.array(np.arange(start, start + len(wanted), dtype=np.int64))
         table = table.append_column(_PLACE, numbers).replace_schema_metadata(None)
         groups.setdefault(table.schema, []).append(table)
-        start += len(wanted)
     relation: Any = [pa.concat_tables(tables) for tables in groups.values()]
     with registered_inputs(connection, {spec.relation: relation}) as reading:
         sql = reading(f"SELECT {_PLACE} FROM {spec.relation} WHERE {condition}")
         found = np.sort(connection.execute(sql).fetchnumpy()[_PLACE])
-    ends = np.searchsorted(found, np.cumsum([0, *map(len, rows)]))
-    starts = np.cumsum([0, *map(len, rows)])
+    ends = np.searchsorted(found, starts)
     return [
         wanted.take(pa.array(found[ends[place] : ends[place + 1]] - starts[place])) for place, wanted in enumerate(rows)
     ]

@@ -14,7 +14,6 @@ from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.task import task_batches
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.physical.stage_program import FileColumns, ResultSink, StageProgram, TaskInput
-from sharkpy.sources import split_rows
 from sharkpy.sources.formats import source
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.malformed_rows import COUNTED, validated_splits
@@ -47,18 +46,10 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.Duck
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[Split]:
+def reads(reads: list[Split], monkeypatch: pytest.MonkeyPatch) -> list[Split]:
     """Splits that were read, none of which is small."""
-    found: list[Split] = []
-    original = split_rows.read_split
-
-    def noted(split: Split, *arguments: object) -> Iterator[pa.RecordBatch]:
-        found.append(split)
-        return original(split, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(split_rows, "read_split", noted)
     monkeypatch.setattr(small_files, "SMALL_BYTES", 0)
-    return found
+    return reads
 
 
 @pytest.fixture

@@ -65,20 +65,6 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.Duck
     pool.close()
 
 
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[Split]:
-    """Splits that were read."""
-    found: list[Split] = []
-    original = split_rows.read_split
-
-    def noted(split: Split, *arguments: object) -> Iterator[pa.RecordBatch]:
-        found.append(split)
-        return original(split, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(split_rows, "read_split", noted)
-    return found
-
-
 def put(folder: Path, name: str, lines: Sequence[str] = LINES, age: float = 3600) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / name

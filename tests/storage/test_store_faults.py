@@ -287,8 +287,9 @@ def test_a_call_ends_while_it_waits_for_its_next_try(proxy: FaultProxy, folder: 
     store = s3_store(proxy.address, limits=StoreLimits(timeout_seconds=60, retries=50))
     proxy.rules.append(Rule(status=503))
     assert ended(lambda: store.stat(f"{folder}/x"), lambda: proxy.count() > 4) < allowed(0.3)
+    time.sleep(allowed(0.3))  # a try that was under way reaches the proxy
     asked = proxy.count()
-    time.sleep(0.5)
+    time.sleep(1)
     assert proxy.count() == asked
 
 

@@ -37,6 +37,8 @@ LIKE_SELECTIVITY = 0.1
 HAVING_SELECTIVITY = 0.1
 """Share of groups that match a condition on an aggregate."""
 GENERATED_ROWS = 5.0
+_REPEATED = 1.5
+"""Rows of each key from which keys repeat; numbers of distinct values are estimates."""
 
 _UNKNOWN = ColumnEstimate()
 
@@ -182,6 +184,32 @@ def _combined(keys: Sequence[Expr], plan: LogicalPlan, context: Context) -> tupl
         return product, False
     (node,) = nodes.values()
     return min(product, base_rows(node, context) if isinstance(node, Scan) else estimate_rows(node, context)), True
+
+
+def repeats(keys: Sequence[Expr], plan: LogicalPlan, context: Context) -> bool:
+    """Whether a combination of `keys` is expected to occur in several rows of `plan`, or of the scan that has them."""
+    refs = [_single_column(key) for key in keys]
+    nodes = [None if ref is None else _ungrouped_source(ref.column_id, plan, context) for ref in refs]
+    scan = nodes[0] if nodes else None
+    is_of_scan = all(node is scan for node in nodes)
+    rows = base_rows(scan, context) if isinstance(scan, Scan) and is_of_scan else estimate_rows(plan, context)
+    return rows > _REPEATED * math.prod(base_distinct(key, plan, context) for key in keys)
+
+
+def _ungrouped_source(column_id: int, plan: LogicalPlan, context: Context) -> LogicalPlan | None:
+    """Return the node that `resolve` finds, or None if its rows are grouped above it."""
+    node, source = resolve(column_id, plan, context)
+    while plan is not node:
+        match plan:
+            case Aggregate():
+                return None
+            case Join():
+                plan = plan.left if column_id in context.output_ids(plan.left) else plan.right
+            case Project(child, items):
+                column_id, plan = _item_source(items, column_id) or source, child
+            case _:
+                plan = plan.child  # type: ignore[attr-defined]
+    return node
 
 
 def _item_source(items: Sequence[Alias | ColumnRef], column_id: int) -> int | None:

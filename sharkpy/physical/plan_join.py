@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sharkpy.base import settings
 from sharkpy.optimizer.context import Context, NoStatistics
 from sharkpy.optimizer.decisions import JoinDistribution, JoinLimits, choose_join
-from sharkpy.optimizer.estimate import estimate_rows
+from sharkpy.optimizer.estimate import estimate_rows, repeats
 from sharkpy.physical import enforce
 from sharkpy.physical.co_partition import is_aligned, key_positions
 from sharkpy.physical.enforce import replicated
@@ -96,6 +96,18 @@ class JoinPlanner:
     def plan(self, node: Join, left: PhysicalPlan, right: PhysicalPlan) -> PhysicalPlan:
         terms = split_condition(node.condition, left, right)
         checks = node.kind is JoinKind.SINGLE and not _matches_once(right, terms)
+        joined = self._planned(node, left, right, terms, checks)
+        if isinstance(joined, HashJoin) and node.kind in _MULTIPLYING:
+            return replace(joined, multiplies=self._multiplies(node, terms))
+        return joined
+
+    def _multiplies(self, node: Join, terms: Equalities) -> bool:
+        sides = ((terms.left, node.left), (terms.right, node.right))
+        return all(repeats(keys, side, self._estimates) for keys, side in sides)
+
+    def _planned(
+        self, node: Join, left: PhysicalPlan, right: PhysicalPlan, terms: Equalities, checks: bool
+    ) -> PhysicalPlan:
         if isinstance(left.distribution, Single) and isinstance(right.distribution, Single):
             return _join(left, right, node.kind, terms, checks)
         if self._is_co_partitioned(node, left, right, terms):
@@ -192,6 +204,7 @@ _SIDES = {
     JoinDistribution.BROADCAST_RIGHT: "right",
     JoinDistribution.SHUFFLE: None,
 }
+_MULTIPLYING = (JoinKind.INNER, JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
 _TWO_SIDED = frozenset(JoinKind) - {JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI}
 
 

@@ -169,7 +169,7 @@ def template_of(
     empty = {id(scan): _emptied(scan, held) for scan, held in zip(scans, before, strict=True)}
     root = _with_scans(plan.root, empty)
     lowered = lower_fragment(root)
-    program = StageProgram(lowered.sql, lowered.inputs, root.schema, ResultSink(), lowered.functions, lowered.edges)
+    program = lowered.program(root.schema, ResultSink())
     return StageTemplate(root, program, lowered.leaves, sources, lowered.kernels, is_asked)
 
 

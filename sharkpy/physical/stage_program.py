@@ -201,6 +201,8 @@ class StageProgram:
     """Users' functions that the SQL calls."""
     edges: tuple[KeyEdge, ...] = ()
     """Rows of blocks that the program does not need. Its result is the same with or without them."""
+    keeps_order: bool = False
+    """Joins stay in the order of the SQL, since DuckDB would underestimate one of them."""
 
     @property
     def data_inputs(self) -> tuple[DataInput, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+import sharkpy
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 
 _SQL = """
@@ -52,3 +53,22 @@ def test_the_side_with_fewer_rows_is_built_where_they_are_known(tmp_path: Path) 
         ((_, plan),) = cursor.execute("EXPLAIN (FORMAT JSON) SELECT sum(g) FROM names JOIN facts USING (k)").fetchall()
     pool.close()
     assert list(scans(json.loads(plan)[0])) == ["k", ["k", "g"]]
+
+
+def test_joins_keep_their_order_if_one_of_them_multiplies_rows(tmp_path: Path) -> None:
+    """DuckDB expects that each key of a join is one row's, so it would join the days to all goods first."""
+    with sharkpy.connect("local[1]", tmp_path) as context:
+        for name, columns, rows in (
+            ("days", "id AS day, id DIV 100 AS week", 1_400),
+            ("goods", "id % 1400 AS day, id DIV 1400 AS item", 14_000),
+            ("sales", "id * 3 % 1400 AS day, id % 10 AS item", 140_000),
+        ):
+            cached = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
+            context.sql(f"CREATE TABLE {name} {cached} AS SELECT {columns} FROM range({rows}) AS t (id)").close()
+        sql = """
+            SELECT count(*) FROM sales JOIN goods ON sales.item = goods.item
+            JOIN days d1 ON sales.day = d1.day JOIN days d2 ON goods.day = d2.day
+            WHERE d1.week = d2.week AND d1.day < 100"""
+        assert context.sql(sql).fetchall() == [(1_000_000,)]
+        measured = "\n".join(line for (line,) in context.sql(f"EXPLAIN ANALYZE {sql}").fetchall())
+    assert "another order" not in measured

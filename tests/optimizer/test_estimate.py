@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from sharkpy.optimizer.context import ColumnEstimate
-from sharkpy.optimizer.estimate import DEFAULT_ROWS, estimate_rows, known_distinct
+from sharkpy.optimizer.estimate import DEFAULT_ROWS, estimate_rows, known_distinct, repeats
 from sharkpy.plan.expr import Expr, Literal
 from sharkpy.plan.logical import JoinKind, Limit, LogicalPlan
 from sharkpy.values.types import DATE
@@ -137,3 +137,15 @@ def test_groups_by_columns_of_one_table_are_no_more_than_its_rows() -> None:
     joined = join(T1, T2, eq(A, C))
     assert rows(group(joined, (C, T2.columns[1]), count(21)), known) == pytest.approx(150)
     assert rows(group(joined, (A, C, T2.columns[1]), count(21)), known) == pytest.approx(15_000)
+
+
+def test_keys_repeat_in_a_table_and_not_among_its_groups() -> None:
+    joined = join(T1, T2, eq(A, C))
+    ctx = context(joined, KNOWN)
+    assert repeats((A,), joined, ctx)
+    assert repeats((A,), where(T1, eq(A, 7)), context(T1, KNOWN))
+    assert not repeats((C,), joined, ctx), "each value of 100 occurs once"
+    assert not repeats((A, B), joined, ctx), "there are 1,000 combinations of 1,000 rows"
+    assert not repeats((A, C), joined, ctx), "they come from two tables"
+    grouped = group(T1, (A,), count(21))
+    assert not repeats((A,), grouped, context(grouped, KNOWN))

@@ -94,12 +94,16 @@ class QueryRun:
     ) -> Iterator[DuckDBPyConnection]:
         """Borrow a DuckDB connection for the program over `part`.
 
-        If DuckDB cannot know the row counts of all inputs, joins keep the planned order, and build the planned sides if
-        those were known. That takes another database: two that are in use divide their memory when one begins or ends.
+        Joins keep the planned order if the program says so, or if DuckDB cannot know the row counts of all inputs. If
+        the planner knew these, they also build the planned sides. That takes another database: two that are in use
+        divide their memory when one begins or ends.
         """
         database = self.database
-        if program is not None and len(program.inputs) > 1 and reads_streams(program, part):
-            database = database.in_order(keeps_sides=knows_rows(program, part))
+        if program is not None and len(program.inputs) > 1:
+            if reads_streams(program, part):
+                database = database.in_order(keeps_sides=knows_rows(program, part))
+            elif program.keeps_order:
+                database = database.in_order()
         with self._connections.borrowed(database, self.statement) as connection:
             self.check()
             yield connection

@@ -21,11 +21,12 @@ from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.operators import HashAggregate, StepOperator
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.plan_shape import plan_shape
-from sharkpy.physical.stage_program import KeyEdge, ResultSink, StageInput, StageProgram, StepColumns
+from sharkpy.physical.stage_program import KeyEdge, ResultSink, StageInput, StageProgram, StageSink, StepColumns
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall
 from sharkpy.plan.references import is_deep
 from sharkpy.udf.duckdb_sql import lower_literal
 from sharkpy.udf.user.function import MARK, FunctionUse, UserFunction, constant_values, find
+from sharkpy.values.types import Schema
 
 _FLAT_UNION = 64
 _MOST_LEVELS = 20
@@ -44,6 +45,10 @@ class LoweredFragment:
     kernels: tuple[Decision, ...] = ()
     """Decisions between kernels and DuckDB."""
     edges: tuple[KeyEdge, ...] = ()
+    keeps_order: bool = False
+
+    def program(self, output: Schema, sink: StageSink) -> StageProgram:
+        return StageProgram(self.sql, self.inputs, output, sink, self.functions, self.edges, self.keeps_order)
 
 
 _PASSED_ON = (
@@ -66,7 +71,8 @@ def lower_fragment(fragment: PhysicalPlan, relations: Iterator[int] | None = Non
     functions = functions_used(fragment) if sql else ()
     edges, decisions = key_edges(fragment, builder.leaves, shapes)
     inputs, leaves = tuple(builder.inputs), tuple(builder.leaves)
-    return LoweredFragment(sql, inputs, leaves, functions, (*builder.kernels, *decisions), edges)
+    keeps_order = any(isinstance(node, operators.HashJoin) and node.multiplies for node in fragment.walk())
+    return LoweredFragment(sql, inputs, leaves, functions, (*builder.kernels, *decisions), edges, keeps_order)
 
 
 def _is_read_by_query(fragment: PhysicalPlan) -> bool:
@@ -227,7 +233,7 @@ def _generate(plan: operators.Generate, builder: Builder) -> Select:
 def _step(plan: operators.StepOperator, builder: Builder) -> Select:
     """Return the relation of a step, which is made from the rows of its own query."""
     below = lower_fragment(plan.child, builder.relations)
-    program = StageProgram(below.sql, below.inputs, plan.child.schema, ResultSink(), below.functions, below.edges)
+    program = below.program(plan.child.schema, ResultSink())
     builder.leaves += below.leaves
     builder.kernels += below.kernels
     relation = builder.relation()

@@ -48,7 +48,7 @@ def lower_stage(
 ) -> Stage:
     """Return the stage of a fragment without Exchanges, with `num_tasks` or as many as it needs."""
     lowered = lower_fragment(fragment)
-    program = StageProgram(lowered.sql, lowered.inputs, fragment.schema, sink, lowered.functions, lowered.edges)
+    program = lowered.program(fragment.schema, sink)
     scans = {name: leaf for name, leaf in lowered.leaves if isinstance(leaf, (BlockScan, FileScan))}
     tasks = divide_among_tasks(scans, num_tasks or _num_buckets(fragment), parallelism)
     reads = [node for node in fragment.walk() if isinstance(node, ExchangeRead)]

@@ -21,7 +21,7 @@ class _Join(PhysicalPlan):
     """Join on `left_keys[i] = right_keys[i]` and the `residual` condition.
 
     `null_safe[i]` makes an equality hold between NULLs. `checks_single` is False for a SINGLE join whose right side is
-    known to match at most once.
+    known to match at most once. `multiplies`: by the estimates, keys repeat on both sides. DuckDB does not expect it.
     """
 
     left: PhysicalPlan
@@ -32,6 +32,7 @@ class _Join(PhysicalPlan):
     null_safe: tuple[bool, ...] = ()
     residual: Expr | None = None
     checks_single: bool = True
+    multiplies: bool = False
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:

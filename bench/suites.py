@@ -13,6 +13,7 @@ from bench.bigdata_data import write_bigdata
 from bench.h2o_data import write_h2o
 from bench.hits_data import write_hits
 from bench.ssb_data import write_ssb
+from bench.tpcds_texts import tpcds_texts
 
 ROOT = Path(__file__).parent
 CACHE = ROOT.parent / "build" / "bench"
@@ -33,13 +34,14 @@ class Rate:
 @dataclass(frozen=True, slots=True)
 class Suite:
     """Benchmark suite. `tables` is in the order of loading; each has a folder of Parquet files under the suite's data
-    folder.
+    folder. `texts` gives the queries if they are not files of this folder; it may keep them in a folder.
     """
 
     name: str
     tables: tuple[str, ...]
     make_data: Callable[[Path, float], None]
     rates: tuple[Rate, ...] = ()
+    texts: Callable[[Path], dict[str, str]] | None = None
 
     def data(self, scale: float) -> Path:
         """Folder of the data at `scale`, made if it is missing."""
@@ -54,12 +56,14 @@ class Suite:
 
     def queries(self, wanted: str | None = None) -> dict[str, str]:
         """Text of queries by name ("1", "2A", "1.1"), in order."""
-        found = {}
-        for path in sorted((ROOT / "queries" / self.name).glob("q*.sql")):
-            name = path.stem.removeprefix("q").lstrip("0")
-            if wanted is None or name.lower() in wanted.lower().split(","):
-                found[name] = path.read_text(encoding="utf-8").strip().rstrip(";")
-        return found
+        texts = texts_in(ROOT / "queries" / self.name) if self.texts is None else self.texts(CACHE)
+        return {name: sql for name, sql in texts.items() if wanted is None or name.lower() in wanted.lower().split(",")}
+
+
+def texts_in(folder: Path) -> dict[str, str]:
+    """Texts of the queries in a folder, by name, in order."""
+    paths = sorted(folder.glob("q*.sql"))
+    return {path.stem.removeprefix("q").lstrip("0"): path.read_text("utf-8").strip().rstrip(";") for path in paths}
 
 
 def _write_tpc(benchmark: str, folder: Path, scale: float) -> None:
@@ -83,6 +87,7 @@ SUITES = {
             *("catalog_returns", "web_sales", "web_returns"),
         ),
         partial(_write_tpc, "tpcds"),
+        texts=tpcds_texts,
     ),
     "bigdata": Suite(
         "bigdata",

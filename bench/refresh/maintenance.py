@@ -21,7 +21,7 @@ from bench.compare import difference
 from bench.engines import BenchEngine, DuckdbBench, EngineOptions, SharkpyBench
 from bench.figure import Figure, comparison
 from bench.refresh.staging import Dates, DeletedDates, write_staging
-from bench.suites import CACHE, ROOT, SUITES
+from bench.suites import CACHE, ROOT, SUITES, texts_in
 
 TOUCHED = (
     *("store_sales", "store_returns", "catalog_sales", "catalog_returns", "web_sales", "web_returns"),
@@ -105,7 +105,7 @@ class RefreshedTables:
     def query_differences(self, seconds: list[float] | None = None) -> list[str]:
         """Queries whose answers differ; adds the seconds of sharkpy and of DuckDB to `seconds`."""
         found, taken = [], [0.0, 0.0] if seconds is None else seconds
-        for name, sql in SUITES["tpcds"].queries().items():
+        for name, sql in texts_in(ROOT / "queries" / "tpcds_refresh" / "afterwards").items():
             answers = []
             for place, engine in enumerate(self._engines):
                 with _added(taken, place):

@@ -110,16 +110,19 @@ def multiply(left: str, right: str, one: DecimalType, other: DecimalType, result
 def divide(left: str, right: str, one: DecimalType, other: DecimalType, result: DecimalType) -> str:
     """Exact integer division of the digits if they fit into 128 bits, rounded half away from zero."""
     shift = result.scale - one.scale + other.scale
-    fits = (
-        shift >= 0
-        and one.precision + shift < MAX_PRECISION
-        and one.precision + one.scale <= MAX_PRECISION
-        and other.precision + other.scale <= MAX_PRECISION - 1
-    )
-    if not fits:
+    first = DecimalType(min(one.precision, MAX_PRECISION - 1 - max(shift, one.scale)), one.scale)
+    second = DecimalType(min(other.precision, MAX_PRECISION - 1 - other.scale), other.scale)
+    if shift < 0 or any(small.precision < max(small.scale, 1) for small in (first, second)):
         return kernel("/", left, right, result)
-    numerator = f"{unscaled(left, one)} * CAST('1{'0' * shift}' AS HUGEINT)"
-    return scaled(f"shark_divide_half_up({numerator}, {unscaled(right, other)})", result)
+    numerator = f"{unscaled(_narrowed(left, one, first), first)} * CAST('1{'0' * shift}' AS HUGEINT)"
+    divisor = unscaled(_narrowed(right, other, second), second)
+    fast = scaled(f"shark_divide_half_up({numerator}, {divisor})", result)
+    return fast if (first, second) == (one, other) else f"coalesce({fast}, {kernel('/', left, right, result)})"
+
+
+def _narrowed(sql: str, dtype: DecimalType, result: DecimalType) -> str:
+    """Return a value with fewer digits, or NULL if it has more."""
+    return sql if result == dtype else f"TRY_CAST({sql} AS {duckdb_type(result)})"
 
 
 def remainder(left: str, right: str, one: DecimalType, other: DecimalType, result: DecimalType) -> str:

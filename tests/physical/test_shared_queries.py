@@ -85,3 +85,12 @@ def test_blocks_that_were_left_out_tell_aggregations_apart(session: sharkpy.Shar
 
     assert num_scans([0, 1, 2], [0, 1, 2]) == num_scans([0, 1], [0, 1]) == 1
     assert num_scans([0], [1]) == num_scans([0, 1, 2], [1]) == 2
+
+
+def test_an_argument_of_many_states_is_written_once(session: sharkpy.SharkContext) -> None:
+    text = (
+        "SELECT k, sum(CAST(v AS DECIMAL(30,2)) / CAST(k AS DECIMAL(10,4))) AS total FROM t GROUP BY k ORDER BY total"
+    )
+    program = lower_stage(plan_query(session, bind_text(session, text)).root, ResultSink()).program
+    assert program.sql.count("shark_divide_half_up") == 1
+    assert [total and float(total) for _, total in session.sql(text).fetchall()] == [None, 3.5, 5, 15]

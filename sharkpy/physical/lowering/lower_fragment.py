@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from sharkpy.base.errors import ResourceError, UnsupportedError
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical import operators
+from sharkpy.physical.aggregate_calls import aggregate_call, state_types
 from sharkpy.physical.lowering.key_edges import key_edges
 from sharkpy.physical.lowering.lower_aggregate import lower_aggregate, lower_window_operator
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
@@ -29,6 +30,7 @@ from sharkpy.udf.user.function import MARK, FunctionUse, UserFunction, constant_
 from sharkpy.values.types import Schema
 
 _FLAT_UNION = 64
+_FEW_STATES = 2
 _MOST_LEVELS = 20
 """Depth up to which an expression is written inside another one."""
 MOST_CALLS = 200_000
@@ -148,7 +150,30 @@ def _new_aggregate(plan: operators.HashAggregate, builder: Builder) -> Select:
     num_queries = len(builder.queries)
     select = builder.opened(_lower(plan.child, builder))
     select = builder.single_use(select, _uses((*plan.groups, *plan.aggregates)))
-    return lower_aggregate(plan, select, builder, num_queries)
+    return lower_aggregate(*_with_arguments(plan, select, builder), builder, num_queries)
+
+
+def _with_arguments(
+    plan: operators.HashAggregate, select: Select, builder: Builder
+) -> tuple[operators.HashAggregate, Select]:
+    """Compute the arguments of aggregates with many states in an inner query, since each state's SQL has them."""
+    if plan.mode not in (operators.AggregateMode.COMPLETE, operators.AggregateMode.PARTIAL):
+        return plan, select
+    bound: dict[Expr, ColumnRef] = {}
+    aggregates = []
+    for item in plan.aggregates:
+        call = aggregate_call(item)
+        if len(state_types(call)) > _FEW_STATES:
+            for arg in call.args:
+                if not isinstance(arg, (ColumnRef, Literal)):
+                    bound.setdefault(arg, ColumnRef(-1 - len(bound), "argument", arg.dtype))
+            item = replace(item, expr=replace(call, args=tuple(bound.get(arg, arg) for arg in call.args)))
+        aggregates.append(item)
+    if not bound:
+        return plan, select
+    computed = {ref.column_id: lower(arg, select.scope) for arg, ref in bound.items()}
+    inner = builder.wrapped(select.with_scope({**select.scope, **computed}))
+    return replace(plan, aggregates=tuple(aggregates)), inner
 
 
 def _join(plan: operators.HashJoin | operators.NestedLoopJoin, builder: Builder) -> Select:

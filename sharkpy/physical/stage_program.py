@@ -48,7 +48,7 @@ class FirstRows:
 class KeyEdge:
     """Rows of `relation` whose column `alias` has no value of `source_alias`, a column of `source`, are not needed.
 
-    Both columns are integers. A task reads `source` whole.
+    Both columns are integers, or both are dates. A task reads `source` whole.
     """
 
     relation: str

@@ -73,6 +73,10 @@ QUERIES = [
     "SELECT count(*) FROM big b JOIN small s ON b.k = s.k WHERE s.id < 0",
     "SELECT s.id, b.r FROM small s JOIN (SELECT k, row_number() OVER (ORDER BY id) AS r FROM big) b ON s.k = b.k"
     " WHERE s.id < 3",
+    "SELECT b.id, s.id FROM big b JOIN small s ON b.d = s.d WHERE s.id < 2",
+    "SELECT id FROM big WHERE k = (SELECT k FROM small WHERE id = 4)",
+    "SELECT b.id, s.t FROM big b JOIN small s ON b.w = s.w WHERE s.k = (SELECT max(k) FROM small) OR s.id = 5",
+    "SELECT id FROM big b WHERE k = (SELECT max(w) FROM small s WHERE s.k = b.w)",
     "SELECT s.id, b.id FROM small s JOIN (SELECT * FROM big ORDER BY id LIMIT 50) b ON s.k = b.k WHERE s.w < 20",
 ]
 
@@ -111,6 +115,21 @@ def test_duckdb_reads_only_the_rows_that_are_needed(session: sharkpy.SharkContex
     (decided,) = [line for (line,) in rows(session, f"EXPLAIN {query}") if "no match" in line]
     assert decided.startswith("decided when planning: kernels may leave out rows of default.")
     assert "default.big" in decided
+
+
+def test_dates_and_single_rows_restrict_too(session: sharkpy.SharkContext) -> None:
+    session.sql("SET shark.kernels=always")
+    assert (
+        read_rows(session, "SELECT count(*), max(b.p) FROM big b JOIN small s ON b.d = s.d WHERE s.id = 3")["big"] < 700
+    )
+    joined = (
+        "SELECT count(*), max(b.p) FROM big b JOIN middle m ON b.w = m.w WHERE m.k = (SELECT k FROM small WHERE id = 4)"
+    )
+    found = read_rows(session, joined)
+    assert found["middle"] < 20
+    assert found["big"] < 700
+    with pytest.raises(sharkpy.errors.ExecutionError, match="more than one row"):
+        rows(session, "SELECT id FROM big WHERE k = (SELECT k FROM small WHERE id < 3)")
 
 
 def test_duckdb_reads_only_the_first_rows(session: sharkpy.SharkContext) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sharkpy.optimizer.decisions import Decision
-from sharkpy.physical.learned_filters import integer_column, join_edges, targets, through_project
+from sharkpy.physical.learned_filters import JoinEdge, integer_column, join_edges, targets, through_project
 from sharkpy.physical.lowering.lower_scan import has_code, is_read_by_kernels, may_be_reduced
 from sharkpy.physical.operators import (
     BlockScan,
@@ -26,15 +26,18 @@ from sharkpy.physical.operators import (
     WindowOperator,
 )
 from sharkpy.physical.plan import PhysicalPlan, column_name
+from sharkpy.physical.plan_join import split_condition
 from sharkpy.physical.stage_program import KeyEdge
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.logical import JoinKind
 from sharkpy.plan.references import column_ids
 from sharkpy.plan.references import substitute as substituted
+from sharkpy.values.types import DATE
 
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """Integer column of a scan that kernels read."""
+    """Column of a scan that kernels read, of integers or days."""
 
     scan: BlockScan
     column: ColumnRef
@@ -52,9 +55,7 @@ def key_edges(
     found: dict[KeyEdge, tuple[BlockScan, BlockScan]] = {}
     above = dict(_shared_above(fragment, shared, frozenset()))
     for join in _own_nodes(fragment):
-        if not isinstance(join, HashJoin):
-            continue
-        for edge in join_edges(join):
+        for edge in _edges(join):
             source = key_origin(edge.build, edge.build_key)
             if source is None or edge.null_safe or not source.scan.is_whole:
                 continue
@@ -71,6 +72,18 @@ def key_edges(
     tables = ", ".join(dict.fromkeys(scan.table_name for scan, _ in found.values()))
     text = f"kernels may leave out rows of {tables} that have no match in a join"
     return tuple(found), (Decision("key_edge", text, is_planned=True),)
+
+
+def _edges(plan: PhysicalPlan) -> list[JoinEdge]:
+    """Return how inputs of `plan` may restrict each other, also by a filter on the single row of a subquery."""
+    match plan:
+        case HashJoin():
+            return join_edges(plan)
+        case Filter(NestedLoopJoin(left, right, JoinKind.SINGLE), predicate):
+            terms = split_condition(predicate, left, right)
+            pairs = zip(terms.left, terms.right, terms.null_safe, strict=True)
+            return [JoinEdge(right, key, left, one, "left", null_safe) for one, key, null_safe in pairs]
+    return []
 
 
 def _own_nodes(plan: PhysicalPlan) -> Iterator[PhysicalPlan]:
@@ -113,7 +126,8 @@ def key_origin(plan: PhysicalPlan, key: Expr) -> KeyColumn | None:
 
 
 def key_column(scan: BlockScan, key: Expr) -> KeyColumn | None:
-    column = integer_column(scan, key)
+    is_date = isinstance(key, ColumnRef) and key.dtype == DATE and key.column_id in scan.names_by_id
+    column = key if isinstance(key, ColumnRef) and is_date else integer_column(scan, key)
     usable = column is not None and is_read_by_kernels(scan) and has_code(scan, column)
     return KeyColumn(scan, column) if column is not None and usable else None
 

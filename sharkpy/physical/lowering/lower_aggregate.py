@@ -399,7 +399,8 @@ def _window(call: WindowCall, scope: Scope) -> Value:
 def _over(call: WindowCall, scope: Scope, *, with_frame: bool) -> str:
     parts = []
     if call.partition_by:
-        parts.append("PARTITION BY " + ", ".join(lower_logical(expr, scope) for expr in call.partition_by))
+        # As for groups, equal values have equal integer forms and indexes.
+        parts.append("PARTITION BY " + ", ".join(_group(lower(expr, scope)).sql for expr in call.partition_by))
     if call.order_by:
         has_distance = with_frame and call.frame is not None and call.frame.has_distance
         keys = _with_room(call.order_by) if has_distance else call.order_by

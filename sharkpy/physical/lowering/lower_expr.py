@@ -173,12 +173,12 @@ def _long_conjunction(terms: Sequence[str]) -> Value:
 def order_by(keys: tuple[SortKey, ...], scope: Scope, *, is_added_to: bool = False) -> str:
     """Return the list after ORDER BY, with explicit places of NULLs.
 
-    Integer forms are used, as they have the values' order, unless something `is_added_to` the values.
+    Integer forms and indexes are used, as they have the values' order, unless something `is_added_to` the values.
     """
     terms = []
     for key in keys:
         value = lower(key.expr, scope)
-        sql = value.logical() if value.values or is_added_to else value.sql
+        sql = value.logical() if is_added_to else value.ordered()
         sql = f"({sql} + 0)" if value.constant is not None and value.dtype in INTEGER_TYPES else sql
         terms.append(order_term(sql, key.dtype, ascending=key.ascending, nulls_first=key.nulls_first))
     return ", ".join(terms)

@@ -19,7 +19,7 @@ from sharkpy.physical.lowering.lower_join import lower_generate, lower_join
 from sharkpy.physical.lowering.lower_scan import coded_columns, lower_leaf, mark_first_rows
 from sharkpy.physical.lowering.select import Builder, Select
 from sharkpy.physical.lowering.value import Value
-from sharkpy.physical.operators import HashAggregate, StepOperator
+from sharkpy.physical.operators import StepOperator
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.plan_shape import plan_shape
 from sharkpy.physical.stage_program import KeyEdge, ResultSink, StageInput, StageProgram, StageSink, StepColumns
@@ -98,7 +98,17 @@ def _lower(plan: PhysicalPlan, builder: Builder) -> Select:
     handler = _OPERATORS.get(type(plan))
     if handler is None:
         raise UnsupportedError(f"{plan.label} cannot be carried out")
-    return handler(plan, builder)
+    shape = builder.shapes.get(id(plan))
+    if shape is None:
+        return handler(plan, builder)
+    known = builder.shared.get(shape)
+    if known is None:
+        select = builder.wrapped(handler(plan, builder))
+        builder.shared[shape] = (select, plan.output)
+        return select
+    select, columns = known
+    renamed = {mine.column_id: select.scope[first.column_id] for mine, first in zip(plan.output, columns, strict=True)}
+    return builder.wrapped(Select(select.source, renamed))
 
 
 def _project(plan: operators.Project, builder: Builder) -> Select:
@@ -133,20 +143,6 @@ def _filter(plan: operators.Filter, builder: Builder) -> Select:
 
 
 def _aggregate(plan: operators.HashAggregate, builder: Builder) -> Select:
-    shape = builder.shapes.get(id(plan))
-    if shape is None:
-        return _new_aggregate(plan, builder)
-    known = builder.shared.get(shape)
-    if known is None:
-        select = builder.wrapped(_new_aggregate(plan, builder))
-        builder.shared[shape] = (select, plan.output)
-        return select
-    select, columns = known
-    renamed = {mine.column_id: select.scope[first.column_id] for mine, first in zip(plan.output, columns, strict=True)}
-    return builder.wrapped(Select(select.source, renamed))
-
-
-def _new_aggregate(plan: operators.HashAggregate, builder: Builder) -> Select:
     num_queries = len(builder.queries)
     select = builder.opened(_lower(plan.child, builder))
     select = builder.single_use(select, _uses((*plan.groups, *plan.aggregates)))
@@ -286,14 +282,16 @@ _OPERATORS: dict[type[PhysicalPlan], Callable[..., Select]] = {
 # Aggregations that a fragment would compute several times
 
 
-def shared_queries(fragment: PhysicalPlan) -> Mapping[int, Hashable]:
-    """Return, by id(), the shapes of HashAggregates that equal another one except for column numbers.
+_SHARED = (operators.HashAggregate, operators.WindowOperator)
 
-    Operators below a repeated aggregate are computed with it and not examined again. Sharing pays because an aggregate
-    has fewer rows than its input.
+
+def shared_queries(fragment: PhysicalPlan) -> Mapping[int, Hashable]:
+    """Return, by id(), the shapes of aggregates and windows that equal another one except for column numbers.
+
+    Operators below a repeated one are computed with it and not examined again. Sharing pays because an aggregate has
+    fewer rows than its input, and a window is sorted.
     """
-    aggregates = [node for node in fragment.walk() if isinstance(node, HashAggregate)]
-    if len(aggregates) < 2:
+    if sum(isinstance(node, _SHARED) for node in fragment.walk()) < 2:
         return {}
     places: dict[Hashable, list[int]] = {}
     _collect(fragment, places)
@@ -301,7 +299,7 @@ def shared_queries(fragment: PhysicalPlan) -> Mapping[int, Hashable]:
 
 
 def _collect(plan: PhysicalPlan, places: dict[Hashable, list[int]]) -> None:
-    if isinstance(plan, HashAggregate) and (shape := plan_shape(plan)) is not None:
+    if isinstance(plan, _SHARED) and (shape := plan_shape(plan)) is not None:
         places.setdefault(shape, []).append(id(plan))
         if len(places[shape]) > 1:
             return

@@ -34,6 +34,8 @@ _SQL = {
 }
 _MOVES_LEFT_FILTERS = frozenset(JoinKind) - {JoinKind.RIGHT, JoinKind.FULL}
 _MOVES_RIGHT_FILTERS = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT})
+_LEFT_MAY_BE_NULL = (JoinKind.RIGHT, JoinKind.FULL)
+_RIGHT_MAY_BE_NULL = (JoinKind.LEFT, JoinKind.FULL, JoinKind.SINGLE)
 _TOO_MANY = "error('a scalar subquery gives more than one row [SQLSTATE 21000]')"
 
 
@@ -57,8 +59,14 @@ def _joined(plan: AnyJoin, left: Select, right: Select, kind: JoinKind) -> Selec
     scope = _merged(left, right)
     condition = _condition(plan, scope)
     source = f"{left.source}\n  {_SQL[kind]} {_operand(right)} ON {condition or 'true'}"
-    visible = left.scope if kind in LEFT_ONLY_JOINS else scope
+    without_match = _merged(_or_null(left, kind in _LEFT_MAY_BE_NULL), _or_null(right, kind in _RIGHT_MAY_BE_NULL))
+    visible = left.scope if kind in LEFT_ONLY_JOINS else without_match
     return Select(source, visible, (*left.where, *right.where), is_join=True)
+
+
+def _or_null(side: Select, may_be_null: bool) -> Select:
+    """Keep one index for NULL in columns given as indexes into their values."""
+    return side.with_scope({key: value.or_null() if may_be_null else value for key, value in side.scope.items()})
 
 
 def _operand(select: Select) -> str:
@@ -83,6 +91,8 @@ def _condition(plan: AnyJoin, scope: Scope) -> str:
 
 def _equality(left: Value, right: Value, null_safe: bool) -> str:
     sign = "IS NOT DISTINCT FROM" if null_safe else "="
+    if left.values and left.values == right.values:
+        return f"{left.sql if null_safe else left.null_or_index()} {sign} {right.sql}"
     same_unit = left.integer() and right.integer() and left.scale == right.scale
     one, other = (left.sql, right.sql) if same_unit else (left.logical(), right.logical())
     return f"{one} {sign} {other}"

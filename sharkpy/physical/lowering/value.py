@@ -85,6 +85,25 @@ class Value:
             return _decimal(self.sql, self.range, self.dtype)
         raise InternalError(f"{self.dtype} has no integer form")
 
+    def ordered(self) -> str:
+        """Return the SQL of a value with the same order, and NULL for NULL."""
+        if not self.values:
+            return self.sql
+        known = [value for value in self.values if value is not None]
+        return self.null_or_index() if known == sorted(known) else self.logical()
+
+    def or_null(self) -> Value:
+        """Return the value of a column that an outer join may leave NULL."""
+        if not self.values:
+            return self
+        return replace(
+            self, sql=f"coalesce({self.sql}, CAST({len(self.values) - 1} AS {self.integer_type}))", code=None
+        )
+
+    def null_or_index(self) -> str:
+        """Return the SQL of the index into the values, or NULL."""
+        return f"nullif({self.sql}, {len(self.values) - 1})"
+
     def integer(self) -> Value | None:
         """Return the same value in integer form, or None if it is not known to have one."""
         if self.integer_type is not None:

@@ -41,12 +41,11 @@ def common_factor(values: Array, base: int) -> np.uint64:
         rest = np.uint64(np.int64(values[i])) - np.uint64(np.int64(base))
         if factor == 0:
             factor = rest
-            continue
-        if rest % factor != 0:
+        elif rest % factor != 0:
             while rest != 0:
                 factor, rest = rest, factor % rest
-            if factor == 1:
-                return np.uint64(1)
+        if factor == 1:
+            break
     return factor
 
 
@@ -210,25 +209,21 @@ def small_distinct(values: Array, limit: int, out: Array) -> int:
 
 
 @compiled
-def mark_hashes(codes: Array, base: int, factor: int, bits: int, seen: Array, index_bits: int, least: Array) -> int:
-    """Mark the hash of each base + factor * code in a table of 2**bits bytes. Return the number of marks (linear
-    counting).
+def mark_hashes(codes: Array, base: int, factor: int, bits: int, marks: Array, index_bits: int, least: Array) -> None:
+    """Set the bit of the hash of each base + factor * code in a table of 2**bits bits (linear counting).
 
-    `least` is updated as in `hash_numbers`.
+    `marks` are the words of the table, which are 64 bits each, so that it fits a processor's cache. `least` is updated
+    as in `hash_numbers`.
     """
     shift, index_shift, rest_shift = np.uint64(64 - bits), np.uint64(64 - index_bits), np.uint64(index_bits)
-    marks = 0
     for i in range(len(codes)):
         mixed = np.uint64(np.int64(base) + np.int64(factor) * np.int64(codes[i]))
         mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
         slot = mixed >> shift
-        if seen[slot] == 0:
-            seen[slot] = 1
-            marks += 1
+        marks[slot >> np.uint64(6)] |= np.uint64(1) << (slot & np.uint64(63))
         index, rest = mixed >> index_shift, mixed << rest_shift
         least[index] = min(least[index], rest)
-    return marks
 
 
 @compiled

@@ -296,8 +296,9 @@ def _count_by_hash(keys: Array, base: int, factor: int) -> tuple[int, Array]:
     """Count by linear counting: about 1 % error while there are fewer distinct values than slots in the table."""
     bits = max(10, min(22, (2 * len(keys) - 1).bit_length()))
     slots = 1 << bits
-    least = no_hashes()
-    marks = int(kernels.mark_hashes(keys, base, factor, bits, np.zeros(slots, np.uint8), INDEX_BITS, least))
-    if marks >= slots:
+    least, marks = no_hashes(), np.zeros(slots // 64, np.uint64)
+    kernels.mark_hashes(keys, base, factor, bits, marks, INDEX_BITS, least)
+    marked = int(np.bitwise_count(marks).sum())
+    if marked >= slots:
         return len(keys), least
-    return min(len(keys), max(marks, round(-slots * float(np.log1p(-marks / slots))))), least
+    return min(len(keys), max(marked, round(-slots * float(np.log1p(-marked / slots))))), least

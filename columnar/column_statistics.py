@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
 from sharkpy.columnar import arrow_buffers, kernels
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of
-from sharkpy.columnar.profile import DISTINCT_LIMIT, ColumnProfile
+from sharkpy.columnar.profile import DISTINCT_LIMIT, ColumnProfile, string_parts
 from sharkpy.values import types as t
 from sharkpy.values.type_parser import parse_type, type_text
 
@@ -135,8 +134,10 @@ def _byte_bounds(profile: ColumnProfile) -> tuple[bytes | None, bytes | None, bo
         values = profile.dictionary[1]
         low, high = _as_bytes(values[0]), _as_bytes(values[len(values) - 1])
     else:
-        found = pc.min_max(profile.array.cast(pa.binary()))
-        low, high = found["min"].as_py(), found["max"].as_py()
+        values = profile.array.drop_null() if profile.null_count else profile.array
+        offsets, data = string_parts(values)
+        words = np.ndarray((max(len(data) - 7, 0),), np.uint64, data, strides=(1,))
+        low, high = (_as_bytes(values[int(place)]) for place in kernels.byte_bounds(offsets, data, words))
     if len(low) <= MAX_BOUND_BYTES and len(high) <= MAX_BOUND_BYTES:
         return low, high, True
     return low[:MAX_BOUND_BYTES], _cut_above(high), False

@@ -266,6 +266,55 @@ def hash_strings(offsets: Array, data: Array, index_bits: int, least: Array) -> 
 
 
 @compiled
+def byte_bounds(offsets: Array, data: Array, words: Array) -> tuple[int, int]:
+    """(place of a smallest, place of a greatest) of at least one byte string, given as for `hash_strings`.
+
+    `words` are the eight bytes from each place of `data` on.
+    """
+
+    def word(start: int, end: int) -> np.uint64:
+        """Up to eight bytes as a number that is ordered as they are."""
+        found = np.uint64(0)
+        if start + 8 > len(data):
+            for k in range(end - start):
+                found |= np.uint64(data[start + k]) << np.uint64(56 - 8 * k)
+        elif start < end:
+            # LLVM makes one instruction of the reversal.
+            found = words[start]
+            found = (found << np.uint64(32)) | (found >> np.uint64(32))
+            pairs = np.uint64(0x0000FFFF0000FFFF)
+            found = ((found & pairs) << np.uint64(16)) | ((found >> np.uint64(16)) & pairs)
+            ones = np.uint64(0x00FF00FF00FF00FF)
+            found = ((found & ones) << np.uint64(8)) | ((found >> np.uint64(8)) & ones)
+            if end - start < 8:
+                found &= ~(np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(8 * (end - start)))
+        return found
+
+    least = most = 0
+    low = high = word(int(offsets[0]), int(offsets[1]))
+    for i in range(1, len(offsets) - 1):
+        start, end = int(offsets[i]), int(offsets[i + 1])
+        head = word(start, end)
+        # The first word decides nearly always.
+        if low < head < high:
+            continue
+        for side in range(2):
+            other = most if side else least
+            first, last = int(offsets[other]), int(offsets[other + 1])
+            here, there, position = head, high if side else low, start
+            while here == there and position < end and first < last:
+                position, first = position + 8, first + 8
+                here, there = word(position, end), word(first, last)
+            is_less = here < there if here != there else end - position < last - first
+            is_greater = here > there if here != there else end - position > last - first
+            if side == 0 and is_less:
+                least, low = i, head
+            if side == 1 and is_greater:
+                most, high = i, head
+    return least, most
+
+
+@compiled
 def profile_floats(values: Array) -> tuple[float, float, bool]:
     """(min, max, any NaN), ignoring NaN; (inf, -inf) if all are NaN."""
     low = np.inf

@@ -217,7 +217,7 @@ class ColumnProfile:
             if self.dictionary is None and self.sample_distinct > _UNIQUE_SHARE * len(self.sample):
                 return None
             strings = self.filled if self.dictionary is None else self.dictionary[1]
-            kernels.hash_strings(*_string_parts(strings), INDEX_BITS, least)
+            kernels.hash_strings(*string_parts(strings), INDEX_BITS, least)
         elif self.dictionary is None:
             return None
         else:
@@ -285,7 +285,7 @@ def _lengths(values: pa.Array[Any]) -> Array:
     return arrow_buffers.view(pc.binary_length(strings), "i4")
 
 
-def _string_parts(values: pa.Array[Any]) -> tuple[Array, Array]:
+def string_parts(values: pa.Array[Any]) -> tuple[Array, Array]:
     """Return offsets and bytes of an array of strings."""
     offsets, data = arrow_buffers.buffer(values, 1), arrow_buffers.buffer(values, 2)
     starts = np.frombuffer(memoryview(offsets), np.int32)[values.offset : values.offset + len(values) + 1]

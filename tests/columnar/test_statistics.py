@@ -50,6 +50,19 @@ def test_bounds_and_distinct_sets(dtype: t.DataType, num_rows: int, nulls: str, 
         assert stats.distinct is not None
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    start=st.binary(max_size=20),
+    ends=st.lists(st.one_of(st.binary(max_size=20), st.text("ab\x00", max_size=20).map(str.encode)), min_size=1),
+    skipped=st.integers(0, 2),
+)
+def test_bounds_of_byte_strings_that_begin_alike(start: bytes, ends: list[bytes], skipped: int) -> None:
+    values = [start + end for end in ends]
+    array = pa.array([b"x"] * skipped + [*values, None], pa.binary()).slice(skipped)
+    stats = statistics(array, t.BINARY)
+    assert (stats.low, stats.high) == (min(values), max(values))
+
+
 @pytest.mark.parametrize("dtype", ORDERED, ids=str)
 def test_values_come_back_from_their_domain(dtype: t.DataType) -> None:
     for value in column(dtype, 200, "none", "wide", 1).to_pylist():

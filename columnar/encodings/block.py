@@ -54,7 +54,7 @@ def _encode(profile: ColumnProfile) -> EncodedColumn | None:
         | {
             "lengths": arrow_buffers.part(lengths.astype(arrow_buffers.code_width(int(lengths.max(initial=0))))),
             "ends": arrow_buffers.part(np.cumsum([len(chunk) for chunk in chunks], dtype=np.uint32)),
-            "chunks": arrow_buffers.bytes_part(b"".join(chunks)),
+            "chunks": pa.chunked_array(list(map(arrow_buffers.bytes_part, chunks)), pa.uint8()),
         },
     )
 

@@ -10,9 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
+from sharkpy.base.settings import Conf
+from sharkpy.catalog.model import StorageFormat
 from sharkpy.execution.tables import block_loading
-from sharkpy.execution.tables.block_loading import split_groups
+from sharkpy.execution.tables.block_loading import loading_splits, split_groups
+from sharkpy.sources.layout import DataFile
 from sharkpy.sources.source import Split
+from sharkpy.values.types import Schema
 
 FILES = 100
 
@@ -42,6 +46,29 @@ def test_many_small_ones_are_put_together() -> None:
 
 def test_partitions_stay_apart() -> None:
     assert sizes([split(number, partition=f"p={number // 40}") for number in range(100)]) == [40, 40, 20]
+
+
+@pytest.mark.parametrize(
+    ("groups", "rows", "lengths"),
+    [
+        (1, 3_000_000, [1]),
+        (16, 50_000, [8, 8]),
+        (12, 500_000, [2] * 6),
+        (53, 114_000, [7, 6, 7, 6, 7, 7, 6, 7]),
+        (9, 500_000, [1, 2, 1, 2, 1, 2]),
+        (100, 1, [100]),
+    ],
+)
+def test_threads_load_equal_numbers_of_row_groups(
+    groups: int, rows: int, lengths: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = [Split("f", "parquet", (), number, 1, 500, 1, rows) for number in range(groups)]
+    monkeypatch.setattr(block_loading, "_row_groups", lambda *_: members)
+    schema, storage = Schema(()), StorageFormat("parquet")
+    splits = loading_splits([DataFile("f", 500, 1)], schema, storage, Conf(), str, num_threads=2)
+    assert [one.length for one in splits] == lengths
+    assert [one.start for one in splits] == [sum(lengths[:place]) for place in range(len(lengths))]
+    assert [one.num_rows for one in splits] == [rows * length for length in lengths]
 
 
 def test_numba_is_loaded_while_splits_are_read(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:

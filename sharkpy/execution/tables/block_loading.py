@@ -5,7 +5,9 @@ A table of thousands of small files is loaded as a few blocks.
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -74,7 +76,7 @@ def loading_splits(
 ) -> list[Split]:
     """Return splits of about equal size, each of at most a block's rows.
 
-    A table of few blocks is divided among the threads. `schema_text` is as for `file_splits`.
+    Threads get equal numbers of blocks. `schema_text` is as for `file_splits`.
     """
     groups = files_by_format(files, storage)
     return [split for form, part in groups for split in _splits(part, schema, form, conf, schema_text, num_threads)]
@@ -92,9 +94,7 @@ def _splits(
     reader = source(storage.name)
     if storage.name == ParquetSource.name:
         groups = _row_groups(files, schema, storage)
-        rows = sum(group.num_rows or 0 for group in groups)
-        share = max(math.ceil(rows / max(num_threads, 1)), _LEAST_BLOCK_ROWS)
-        return list(_merged(groups, min(block_rows, share)))
+        return list(_merged(groups, _rows_of_block(sum(map(_rows, groups)), block_rows, num_threads)))
     if reader.splits_lines(storage.properties):
         split_bytes = _bytes_of_rows(files, block_rows, split_bytes)
     return reader.splits(files, schema, read_properties(storage, conf, schema_text), split_bytes)
@@ -127,26 +127,31 @@ def last_split(file: DataFile, storage: StorageFormat) -> Split | None:
     return Split.of(file, storage.name, storage.properties, kept.first, kept.count, kept.rows.num_rows)
 
 
+def _rows_of_block(num_rows: int, most: int, num_threads: int) -> int:
+    """Return the rows of each block if no thread is to wait for another one at the end."""
+    blocks = math.ceil(math.ceil(num_rows / most) / num_threads) * num_threads
+    return min(most, max(math.ceil(num_rows / max(blocks, 1)), _LEAST_BLOCK_ROWS))
+
+
+def _rows(split: Split) -> int:
+    return split.num_rows or 0
+
+
 def _merged(groups: Sequence[Split], block_rows: int) -> Iterator[Split]:
-    """Merge neighbouring row groups of a file."""
+    """Merge neighbouring row groups of a file, to splits of about equal size."""
     by_file: dict[tuple[str, str], list[Split]] = {}
     for group in groups:
         by_file.setdefault((group.partition, group.path), []).append(group)
     for members in by_file.values():
-        rows = sum(member.num_rows or 0 for member in members)
-        aim = rows / max(math.ceil(rows / block_rows), 1)
-        run: Split | None = None
-        for member in members:
-            if run is None:
-                run = member
-            elif (run.num_rows or 0) + (member.num_rows or 0) / 2 > aim:
-                yield run
-                run = member
-            else:
-                total = (run.num_rows or 0) + (member.num_rows or 0)
-                run = replace(run, length=run.length + member.length, num_rows=total)
-        if run is not None:
-            yield run
+        rows = sum(map(_rows, members))
+        aim = max(rows, 1) / max(math.ceil(rows / block_rows), 1)
+        # A row group goes to the split that has its middle row.
+        ends = itertools.accumulate(map(_rows, members))
+        places = (int((end - _rows(member) / 2) / aim) for member, end in zip(members, ends, strict=True))
+        for _, run in itertools.groupby(zip(places, members, strict=True), operator.itemgetter(0)):
+            (_, first), *others = run
+            length = first.length + sum(other.length for _, other in others)
+            yield replace(first, length=length, num_rows=_rows(first) + sum(_rows(other) for _, other in others))
 
 
 def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:

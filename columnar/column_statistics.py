@@ -176,8 +176,8 @@ def _distinct(profile: ColumnProfile) -> tuple[DomainValue, ...] | None:
 
 
 def _few(values: arrow_buffers.Array) -> arrow_buffers.Array | None:
-    out = np.empty(DISTINCT_LIMIT, np.int64)
-    count = kernels.small_distinct(values, DISTINCT_LIMIT, out)
+    out, slots, used = np.empty(DISTINCT_LIMIT, np.int64), np.zeros(256, np.int64), np.zeros(256, np.uint8)
+    count = kernels.small_distinct(values, DISTINCT_LIMIT, out, slots, used)
     return None if count < 0 else out[:count]
 
 

@@ -1,6 +1,5 @@
-"""Loops over NumPy arrays, compiled by numba at first use and cached on disk.
-
-numba is imported only then, since its import takes longer than many queries.
+"""Loops over NumPy arrays, compiled by numba and cached on disk. A process that finds a loop there does not import
+numba (`object_code.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Any, ParamSpec, TypeVar
 
+from sharkpy.columnar.object_code import Kinds, LoopFile, compile_loop, kinds_of, load_loop
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -19,28 +20,42 @@ _lock = threading.Lock()
 
 def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Compile `function` to machine code for each combination of argument types. Array bounds are not checked."""
-    return _on_first_use(function, machine_code)
+    return _on_first_use(function, ())
 
 
 def compiled_sums(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Compile with sums reordered for the processor: only equal processors give bit-identical results."""
-    return _on_first_use(function, functools.partial(machine_code, fastmath={"reassoc", "contract", "nsz"}))
+    return _on_first_use(function, ("reassoc", "contract", "nsz"))
 
 
-def _on_first_use(
-    function: Callable[_P, _R], compiler: Callable[[Callable[_P, _R]], Callable[_P, _R]]
-) -> Callable[_P, _R]:
-    made: list[Callable[_P, _R]] = []
+def _on_first_use(function: Callable[_P, _R], fastmath: Collection[str]) -> Callable[_P, _R]:
+    loaded: dict[Kinds | None, Callable[..., Any]] = {}
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        if not made:
+        kinds = None if kwargs else kinds_of(args)
+        native = loaded.get(kinds)
+        if native is None:
             with _lock:
-                if not made:
-                    made.append(compiler(function))
-        return made[0](*args, **kwargs)
+                native = loaded.get(kinds)
+                if native is None:
+                    native = loaded[kinds] = _native(function, kinds, fastmath)
+        result: _R = native(*args, **kwargs)
+        return result
 
     return call
+
+
+def _native(function: Callable[..., Any], kinds: Kinds | None, fastmath: Collection[str]) -> Callable[..., Any]:
+    """Return the machine code of a loop: from a file, or else compiled. If it cannot be in a file, numba runs it."""
+    file = None if kinds is None else LoopFile.of(function, kinds)
+    if kinds is None or file is None:
+        return machine_code(function, fastmath)
+    code = file.read()
+    if code is None:
+        code = compile_loop(function, kinds, import_numba(), fastmath)
+        file.write(code)
+    return load_loop(code, kinds) if code.symbol else machine_code(function, fastmath)
 
 
 def machine_code(

@@ -188,10 +188,11 @@ def sum_of_codes(codes: Array, table: Array) -> np.int64:
 
 
 @compiled
-def small_distinct(values: Array, limit: int, out: Array) -> int:
-    """Write the distinct values, at most `limit` (64), to `out`. Return their number, or -1 if there are more."""
-    slots = np.zeros(256, np.int64)
-    used = np.zeros(256, np.uint8)
+def small_distinct(values: Array, limit: int, out: Array, slots: Array, used: Array) -> int:
+    """Write the distinct values, at most `limit` (64), to `out`. Return their number, or -1 if there are more.
+
+    `slots` and `used` are 256 zeros, since memory that a loop allocates needs numba.
+    """
     count = 0
     for i in range(len(values)):
         value = np.int64(values[i])
@@ -361,5 +362,5 @@ def lengths_to_offsets(lengths: Array, out: Array) -> None:
 
 
 def load_kernels() -> None:
-    """Load numba and a first compiled loop, which takes longer than a small table. Threads may call it at once."""
+    """Load LLVM and a first compiled loop, which takes longer than a small table. Threads may call it at once."""
     presence(np.zeros(0, np.uint8), np.zeros(0, np.uint8))

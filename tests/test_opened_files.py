@@ -67,6 +67,7 @@ PLACES: dict[str, dict[str, str]] = {
     "columnar/block_writer.py": {"symlink_to": OWN},
     "catalog/unwritable_disk.py": {"copyfile": OWN, "open": OWN},
     "columnar/host.py": {"open": SYSTEM, "read_bytes": SYSTEM, "read_text": SYSTEM},
+    "columnar/object_code.py": {"read_bytes": OWN, "write_bytes": OWN},
     "columnar/store.py": {"memory_map": OWN, "open": OWN},
     "columnar/block_folders.py": {"open": OWN, "symlink_to": OWN},
     "columnar/version.py": {"hardlink_to": OWN, "open": OWN, "read_text": OWN},

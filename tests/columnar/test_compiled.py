@@ -7,9 +7,9 @@ import sys
 
 PROGRAM = """
 import sys, threading
-from sharkpy.columnar.kernels import load_kernels
+from sharkpy.columnar.compiled import import_numba
 
-threads = [threading.Thread(target=load_kernels) for _ in range(4)]
+threads = [threading.Thread(target=import_numba) for _ in range(4)]
 for thread in threads:
     thread.start()
 for thread in threads:

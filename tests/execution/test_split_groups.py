@@ -71,7 +71,7 @@ def test_threads_load_equal_numbers_of_row_groups(
     assert [one.num_rows for one in splits] == [rows * length for length in lengths]
 
 
-def test_numba_is_loaded_while_splits_are_read(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_are_loaded_while_splits_are_read(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = threading.Event()
     monkeypatch.setattr(block_loading, "load_kernels", begun.set)
     assert context.sql("SELECT sum(k) FROM t").fetchall() == [(14850,)]

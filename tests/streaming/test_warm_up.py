@@ -10,12 +10,12 @@ PROGRAM = """
 import sharkpy, sys, threading
 
 with sharkpy.connect("local[2]", sys.argv[1]) as context:
-    before = "numba" in sys.modules
+    before = "llvmlite" in sys.modules
     context.sql("CREATE STREAM events (n BIGINT) FROM PROGRAM")
     for thread in threading.enumerate():
         if thread.name == "warm up":
             thread.join()
-    print(before, "numba" in sys.modules)
+    print(before, "llvmlite" in sys.modules)
 """
 
 

@@ -165,8 +165,8 @@ def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:
 
 
 class DriverLoader:
-    """Loader in this process, one split per thread. Durable copies are synced while other blocks are encoded, and numba
-    is loaded while the first splits are read.
+    """Loader in this process, one split per thread. Durable copies are synced while other blocks are encoded, and the
+    compiled loops are loaded while the first splits are read.
     """
 
     def __init__(self, store: BlockStore, conf: Conf, num_threads: int, buckets: BucketSpec | None = None) -> None:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Any, ParamSpec, TypeVar
 
-from sharkpy.columnar.object_code import Kinds, LoopFile, compile_loop, kinds_of, load_loop
+from sharkpy.columnar.object_code import Kinds, LoopFile, LoopSource, compile_loop, kinds_of, load_loop
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -20,42 +20,62 @@ _lock = threading.Lock()
 
 def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Compile `function` to machine code for each combination of argument types. Array bounds are not checked."""
-    return _on_first_use(function, ())
+    return _of_function(function, ())
 
 
 def compiled_sums(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Compile with sums reordered for the processor: only equal processors give bit-identical results."""
-    return _on_first_use(function, ("reassoc", "contract", "nsz"))
+    return _of_function(function, ("reassoc", "contract", "nsz"))
 
 
-def _on_first_use(function: Callable[_P, _R], fastmath: Collection[str]) -> Callable[_P, _R]:
-    loaded: dict[Kinds | None, Callable[..., Any]] = {}
+def _of_function(function: Callable[_P, _R], fastmath: Collection[str]) -> Callable[_P, _R]:
+    source = LoopSource(function.__name__, (function.__code__.co_filename,), lambda: function)
+    loop = CompiledLoop(source, fastmath)
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        kinds = None if kwargs else kinds_of(args)
-        native = loaded.get(kinds)
-        if native is None:
-            with _lock:
-                native = loaded.get(kinds)
-                if native is None:
-                    native = loaded[kinds] = _native(function, kinds, fastmath)
-        result: _R = native(*args, **kwargs)
+        result: _R = loop(*args, **kwargs)
         return result
 
     return call
 
 
-def _native(function: Callable[..., Any], kinds: Kinds | None, fastmath: Collection[str]) -> Callable[..., Any]:
-    """Return the machine code of a loop: from a file, or else compiled. If it cannot be in a file, numba runs it."""
-    file = None if kinds is None else LoopFile.of(function, kinds)
-    if kinds is None or file is None:
-        return machine_code(function, fastmath)
-    code = file.read()
-    if code is None:
-        code = compile_loop(function, kinds, import_numba(), fastmath)
-        file.write(code)
-    return load_loop(code, kinds) if code.symbol else machine_code(function, fastmath)
+class CompiledLoop:
+    """Loop that is loaded at the first call with arguments of some types: from a file, or else compiled by numba. If it
+    cannot be in a file, numba runs it.
+    """
+
+    def __init__(self, source: LoopSource, fastmath: Collection[str] = ()) -> None:
+        self._source, self._fastmath = source, fastmath
+        self._loaded: dict[Kinds | None, Callable[..., Any]] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        kinds = None if kwargs else kinds_of(args)
+        native = self._loaded.get(kinds)
+        if native is None:
+            with _lock:
+                native = self._loaded.get(kinds)
+                if native is None:
+                    native = self._loaded[kinds] = self._native(kinds)
+        return native(*args, **kwargs)
+
+    def is_stored(self, *args: Any) -> bool:
+        """Return whether a file has the code for such arguments."""
+        file = self._file(kinds_of(args))
+        return file is not None and file.read() is not None
+
+    def _file(self, kinds: Kinds | None) -> LoopFile | None:
+        return None if kinds is None else LoopFile.of(self._source, kinds)
+
+    def _native(self, kinds: Kinds | None) -> Callable[..., Any]:
+        file = self._file(kinds)
+        if kinds is None or file is None:
+            return machine_code(self._source.function(), self._fastmath)
+        code = file.read()
+        if code is None:
+            code = compile_loop(self._source.function(), kinds, import_numba(), self._fastmath)
+            file.write(code)
+        return load_loop(code, kinds) if code.symbol else machine_code(self._source.function(), self._fastmath)
 
 
 def machine_code(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import subprocess
 import sys
 import threading
 import time
 
-_MODULE = "sharkpy.columnar.vector_machine"
-_COMPILE = f"import os; os.nice(10); from {_MODULE} import prepare; prepare()"
+from sharkpy.columnar import machine
+
+_COMPILE = "import os; os.nice(10); from sharkpy.columnar.machine import prepare; prepare()"
 _COMPILE_SECONDS = 300
 _PATIENCE_SECONDS = 1.0
 """Time before the loading, so that a process that answers one query does not pay for it."""
@@ -31,13 +31,13 @@ class _Loading:
 
     def load(self) -> None:
         """Load the machine in this thread, and compile it before if it is not."""
-        importlib.import_module(_MODULE).prepare()
+        machine.prepare()
         self.is_done = True
 
     def _load(self, delay: float) -> None:
         time.sleep(delay)
         try:
-            if not importlib.import_module(_MODULE).is_compiled():
+            if not machine.is_compiled():
                 # The compiler would hold the interpreter's lock for seconds: another process fills its cache on disk.
                 subprocess.run(
                     [sys.executable, "-c", _COMPILE],

@@ -23,10 +23,17 @@ import xxhash
 
 Kinds = tuple[str, ...]
 """Kinds of a loop's arguments: NumPy's name of the type of a contiguous array, the same after ~ for an array with
-strides or unaligned values, and "int" or "float"."""
+strides or unaligned values, or before [:,:] for one of two dimensions, and "int" or "float".
+"""
 Native = Callable[..., Any]
 
 _SUFFIX = ".loop"
+_TABLE = "[:,:]"
+_ENTRY = "call."
+_HEADER = object.__basicsize__ // 8
+"""Words of the header of a Python object."""
+_PLAIN = 0x101
+"""NumPy's flags of an array that is contiguous and aligned."""
 _NO_MEMORY = "define void @NRT_MemInfo_call_dtor(ptr %0) { ret void }"
 """Definition of numba's function that frees an array's memory. Arrays from outside own none that numba knows."""
 _RESULTS = {"int64": "q", "uint64": "Q", "int32": "i", "float64": "d", "float32": "f", "bool": "?"}
@@ -37,7 +44,7 @@ _RESULTS = {"int64": "q", "uint64": "Q", "int32": "i", "float64": "d", "float32"
 class LoopCode:
     """Machine code of a loop for one combination of argument types.
 
-    `symbol` is the name of its entry, `result` the format of its result, with one letter for each value. Without a
+    `symbol` is its name, `result` the format of its result, with one letter for each value. Without a
     symbol there is no code, since it would need numba when it runs, for example to allocate an array.
     """
 
@@ -54,10 +61,7 @@ def kind_of(argument: object) -> str | None:
     """Return the kind of an argument, or None if machine code in files does not take such arguments."""
     match argument:
         case np.ndarray():
-            if argument.ndim != 1 or argument.dtype.kind not in "iufb" or not argument.dtype.isnative:
-                return None
-            is_plain = argument.flags.c_contiguous and argument.flags.aligned
-            return argument.dtype.str if is_plain else f"~{argument.dtype.str}"
+            return _kind_of_array(argument.dtype, argument.ndim, argument.flags.num & _PLAIN == _PLAIN)
         case bool() | np.bool_():
             return None
         case int() | np.signedinteger():
@@ -65,6 +69,15 @@ def kind_of(argument: object) -> str | None:
         case float():
             return "float"
     return None
+
+
+@functools.cache
+def _kind_of_array(dtype: np.dtype[Any], ndim: int, is_plain: bool) -> str | None:
+    if dtype.kind not in "iufb" or not dtype.isnative or ndim > 2:
+        return None
+    if ndim == 1:
+        return dtype.str if is_plain else f"~{dtype.str}"
+    return dtype.str + _TABLE if ndim == 2 and is_plain else None
 
 
 def kinds_of(arguments: Sequence[object]) -> Kinds | None:
@@ -95,9 +108,10 @@ def compile_loop(function: Callable[..., Any], kinds: Kinds, numba: Any, fastmat
         return _NEEDS_NUMBA
     symbol, codegen = found.fndesc.llvm_func_name, found.library.codegen
     module = binding.parse_bitcode(found.library._final_module.as_bitcode())
-    module.link_in(binding.parse_assembly(_NO_MEMORY))
+    for text in (_NO_MEMORY, _entry(symbol, kinds)):
+        module.link_in(binding.parse_assembly(text))
     for one in module.functions:
-        if not one.is_declaration and one.name != symbol:
+        if not one.is_declaration and one.name != _ENTRY + symbol:
             one.linkage = "internal"
     machine = codegen._tm
     passes = binding.create_new_module_pass_manager()
@@ -112,8 +126,52 @@ def _numba_type(kind: str, numba: Any) -> Any:
     types = numba.types
     if kind in ("int", "float"):
         return types.int64 if kind == "int" else types.float64
-    element = numba.from_dtype(np.dtype(kind.lstrip("~")))
-    return types.Array(element, 1, "A", aligned=False) if kind.startswith("~") else types.Array(element, 1, "C")
+    element = numba.from_dtype(_element(kind))
+    if kind.startswith("~"):
+        return types.Array(element, 1, "A", aligned=False)
+    return types.Array(element, 2 if kind.endswith(_TABLE) else 1, "C")
+
+
+def _entry(symbol: str, kinds: Kinds) -> str:
+    """Return LLVM's text of a function that calls a loop with eight bytes for each argument, all in one place: ctypes
+    converts arguments one by one, and NumPy's ways to the address of an array take longer than a short loop.
+
+    An argument is a number, or the address of the array's object. Before them are the places for the result and for an
+    exception. numba's calling convention has for each array the owner of its memory and its object, which are not
+    given, and then its number of values, bytes of a value, address, shape and strides.
+    """
+    lines = list[str]()
+
+    def load(of: str, place: str, index: int) -> str:
+        name = f"%v{len(lines)}"
+        lines.append(f"{name}.at = getelementptr i64, ptr {place}, i64 {index} {name} = load {of}, ptr {name}.at")
+        return f"{of} {name}"
+
+    def value(of: str, index: int) -> str:
+        return load(of, "%arguments", index).split()[1]
+
+    passed = [load("ptr", "%arguments", 0), load("ptr", "%arguments", 1)]
+    for index, kind in enumerate(kinds, 2):
+        if kind in ("int", "float"):
+            passed.append(load("i64" if kind == "int" else "double", "%arguments", index))
+            continue
+        array, ndim = value("ptr", index), 2 if kind.endswith(_TABLE) else 1
+        # PyArrayObject: the header of an object, and the address, number of dimensions, shape and strides.
+        address, shape, strides = (load("ptr", array, _HEADER + place).split() for place in (0, 2, 3))
+        lengths = [load("i64", shape[1], axis) for axis in range(ndim)]
+        size = f"%size{index}"
+        lines.append(f"{size} = mul {lengths[0]}, {lengths[1].split()[1] if ndim == 2 else 1}")
+        passed += ["ptr null", "ptr null", f"i64 {size}", f"i64 {_element(kind).itemsize}", " ".join(address)]
+        passed += [*lengths, *(load("i64", strides[1], axis) for axis in range(ndim))]
+    types = ", ".join(one.split()[0] for one in passed)
+    return (
+        f'declare i32 @"{symbol}"({types}) define i32 @"{_ENTRY}{symbol}"(ptr %arguments) {{ {" ".join(lines)} '
+        f'%status = call i32 @"{symbol}"({", ".join(passed)}) ret i32 %status }}'
+    )
+
+
+def _element(kind: str) -> np.dtype[Any]:
+    return np.dtype(kind.removeprefix("~").removesuffix(_TABLE))
 
 
 def load_loop(code: LoopCode, kinds: Kinds) -> Native:
@@ -125,26 +183,16 @@ def load_loop(code: LoopCode, kinds: Kinds) -> Native:
     engine = _engine()
     engine.add_object_file(binding.ObjectFileRef.from_data(code.content))
     engine.finalize_object()
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    of_kind: dict[str, list[Any]] = {"int": [number], "float": [ctypes.c_double]}
-    of_array = [pointer, pointer, number, number, pointer, number, number]
-    arguments = [one for kind in kinds for one in of_kind.get(kind, of_array)]
-    entry = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, *arguments)(engine.get_function_address(code.symbol))
+    entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p)(engine.get_function_address(_ENTRY + code.symbol))
+    pack = struct.Struct("PP" + "".join({"int": "q", "float": "d"}.get(kind, "P") for kind in kinds)).pack
     result, is_tuple = struct.Struct(code.result), code.is_tuple
     size, raised = result.size or 8, ctypes.c_void_p()
-    of_raised = ctypes.addressof(raised)
+    of_raised, arrays = ctypes.addressof(raised), [kind not in ("int", "float") for kind in kinds]
 
     def call(*args: Any) -> Any:
-        # numba's calling convention: places for the result and for an exception, then the fields of each argument.
-        fields: list[Any] = []
-        for argument in args:
-            if isinstance(argument, np.ndarray):
-                rows, place = argument.size, argument.__array_interface__["data"][0]
-                fields += (None, None, rows, argument.itemsize, place, rows, argument.strides[0])
-            else:
-                fields.append(argument)
         out = ctypes.create_string_buffer(size)
-        if entry(ctypes.addressof(out), of_raised, *fields):
+        fields = [id(one) if is_array else one for one, is_array in zip(args, arrays, strict=True)]
+        if entry(pack(ctypes.addressof(out), of_raised, *fields)):
             raise RuntimeError(f"{code.symbol} has failed, {raised}")
         values = result.unpack_from(out)
         return values if is_tuple else values[0] if values else None
@@ -170,6 +218,15 @@ def _processor() -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopSource:
+    """Source of a loop: its function, which may be imported only to compile it, and the files that define it."""
+
+    name: str
+    files: tuple[str, ...]
+    function: Callable[[], Callable[..., Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class LoopFile:
     """File with the code of a loop, for one combination of argument types, this source and this processor.
 
@@ -180,19 +237,16 @@ class LoopFile:
     identity: str
 
     @classmethod
-    def of(cls, function: Callable[..., Any], kinds: Kinds) -> LoopFile | None:
+    def of(cls, source: LoopSource, kinds: Kinds) -> LoopFile | None:
         """Return the file, or None if there is no folder for it."""
-        source = function.__code__.co_filename
+        identity = f"{source.name} {kinds} {_processor()}"
         try:
-            stamp = Path(source).stat()
+            stamps = [(stamp.st_mtime_ns, stamp.st_size) for stamp in map(os.stat, source.files)]
         except OSError:
             return None
-        identity = f"{function.__qualname__} {kinds} {_processor()}"
-        name = f"{Path(source).stem}.{function.__name__}-{_digest(identity.encode())}{_SUFFIX}"
-        folder = _folder(source)
-        return (
-            None if folder is None else cls(str(Path(folder, name)), f"{identity} {stamp.st_mtime_ns} {stamp.st_size}")
-        )
+        folder = _folder(source.files[0])
+        name = f"{Path(source.files[0]).stem}.{source.name}-{_digest(identity.encode())}{_SUFFIX}"
+        return None if folder is None else cls(str(Path(folder, name)), f"{identity} {stamps}")
 
     def read(self) -> LoopCode | None:
         try:

@@ -4,7 +4,8 @@ A program is a table of numbers (`machine_steps.py`), so the machine is compiled
 step is a loop over a batch that fits the processor's cache (MonetDB/X100, CIDR 2005). Arguments are in bounds: callers
 check them.
 
-This module imports numba, which takes longer than many queries: import it only when it is used.
+This module imports numba, which takes longer than many queries. It is imported only to compile the machine, whose
+callers use `machine.py`.
 """
 
 from __future__ import annotations
@@ -393,28 +394,3 @@ def run(  # noqa: C901, PLR0912, PLR0915 - a call for each step would pass all a
                 _aggregate(code, registers[a], n, groups, totals[:, d])
         at += BATCH
     return stop
-
-
-def is_compiled() -> bool:
-    """Whether numba's cache has the machine, of this source and for this processor."""
-    from numba.core.registry import cpu_target
-
-    processor = cpu_target.target_context.codegen().magic_tuple()
-    functions: tuple[Any, ...] = (run, find, rehash, set_bits)
-    try:
-        caches = [function._cache for function in functions]
-        return all(any(key[1] == processor for key in cache._cache_file._load_index()) for cache in caches)
-    except (AttributeError, OSError):
-        return False
-
-
-def prepare() -> None:
-    """Compile the machine, or load it from numba's cache."""
-    numbers, places = np.zeros((1, 2), np.int64), np.zeros(2, np.int32)
-    none = np.zeros(0, np.int64)
-    steps = np.zeros((0, machine_steps.WIDTH), np.int64)
-    columns, sets = np.zeros((0, 6), np.int64), np.zeros((0, 3), np.int64)
-    run(steps, columns, sets, numbers, places, np.zeros(2, np.uint8), places, places, none, none, numbers, 0, 0)
-    find(none, 0, np.zeros(2, np.uint8), places, none, 0, places)
-    rehash(places, none, 0)
-    set_bits(none, 0, np.zeros(1, np.uint8))

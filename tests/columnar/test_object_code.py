@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sharkpy.columnar import compiled, kernels, object_code
-from sharkpy.columnar.object_code import LoopFile, kind_of, kinds_of
+from sharkpy.columnar import compiled, kernels, machine, object_code
+from sharkpy.columnar.object_code import kind_of, kinds_of
 
 LOOPS = """
 import numpy as np
@@ -107,7 +108,6 @@ def test_loops_run_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = np.zeros(4, np.uint8)
     loop(np.array([1, 3], np.uint8), seen)
     assert seen.tolist() == [0, 1, 0, 1]
-    assert LoopFile.of(kernels.presence.__wrapped__, ("|u1", "|u1")) is None  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,9 @@ def test_loops_run_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (np.zeros(3, np.int32), "<i4"),
         (np.zeros(6, np.int32)[::2], "~<i4"),
-        (np.zeros((2, 2)), None),
+        (np.zeros((2, 2)), "<f8[:,:]"),
+        (np.zeros((2, 3)).T, None),
+        (np.zeros((2, 2, 2)), None),
         (np.zeros(2, ">i4"), None),
         (np.zeros(2, "M8[us]"), None),
         (7, "int"),
@@ -132,23 +134,9 @@ def test_kinds_of_arguments(argument: Any, kind: str | None) -> None:
     assert kinds_of([1, argument]) == (None if kind is None else ("int", kind))
 
 
-def test_every_loop_of_the_store_can_be_in_a_file() -> None:
-    """`load_kernels` is then fast, and no load of a table waits for numba."""
-    bytes_, numbers, words = np.zeros(64, np.uint8), np.zeros(64, np.int64), np.zeros(64, np.uint64)
-    kernels.pack(bytes_, 3, 1, words)
-    kernels.unpack(words, 3, 1, 0, 1, numbers)
-    kernels.common_factor(numbers, 0)
-    kernels.small_distinct(numbers, 64, numbers, np.zeros(256, np.int64), np.zeros(256, np.uint8))
-    for loop, arguments in (
-        (kernels.pack, (bytes_, 3, 1, words)),
-        (kernels.unpack, (words, 3, 1, 0, 1, numbers)),
-        (kernels.common_factor, (numbers, 0)),
-        (kernels.small_distinct, (numbers, 64, numbers, numbers, bytes_)),
-    ):
-        kinds = kinds_of(arguments)
-        assert kinds is not None
-        file = LoopFile.of(loop.__wrapped__, kinds)  # type: ignore[attr-defined]
-        assert file is not None
-        code = file.read()
-        assert code is not None
-        assert code.symbol
+def test_no_loop_of_a_load_needs_numba() -> None:
+    """All loops of a load are in files after a first load, and the machine is, too."""
+    folder = Path(kernels.__file__).parent / "__pycache__"
+    machine.prepare()
+    found = [path.read_bytes().partition(b"\n")[0] for path in folder.glob("*.loop")]
+    assert not [head for head in found if json.loads(head)["symbol"] == ""]

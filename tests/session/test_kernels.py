@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.columnar import machine_loading, vector_machine
+from sharkpy.columnar import machine, machine_loading
 from tests.rows import rows
 from tests.waiting import until
 
@@ -93,7 +93,7 @@ def test_kernels_are_used_once_they_are_loaded(session: sharkpy.SharkContext) ->
     query = "SELECT k, sum(n) FROM facts GROUP BY k"
     planned(session, query, "auto")
     until(machine_loading.is_loaded)
-    assert vector_machine.is_compiled()
+    assert machine.is_compiled()
     (decided,) = planned(session, query, "auto")
     assert decided.endswith("by a kernel")
     (decided,) = planned(session, "SELECT text, count(*) FROM facts GROUP BY text", "auto")

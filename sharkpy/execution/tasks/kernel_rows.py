@@ -159,7 +159,7 @@ def _merged_keys(program: MachineProgram, states: Sequence[State]) -> tuple[Numb
 
 
 def _merge_keys(program: MachineProgram, state: State, other: State) -> None:
-    from sharkpy.columnar.vector_machine import find
+    from sharkpy.columnar.machine import find
 
     num_others = int(other.num_keys[0])
     while int(state.num_keys[0]) + num_others > len(state.keys):

@@ -185,7 +185,7 @@ class State:
 
     def grow(self, program: MachineProgram) -> None:
         """Double the places for keys."""
-        from sharkpy.columnar.vector_machine import rehash
+        from sharkpy.columnar.machine import rehash
 
         num_keys, places = int(self.num_keys[0]), 2 * len(self.keys)
         totals = _first_totals(program, places + 1)
@@ -196,7 +196,7 @@ class State:
         rehash(self.slots, keys, num_keys)
 
     def run(self, program: MachineProgram, columns: Numbers, sets: Numbers, start: int, stop: int) -> None:
-        from sharkpy.columnar.vector_machine import run
+        from sharkpy.columnar.machine import run
 
         while True:
             start = run(

@@ -341,7 +341,7 @@ def _of_places(spec: BlockColumns, places: Sequence[int]) -> BlockColumns:
 
 
 def _key_set(parts: Sequence[tuple[Numbers, int, int]]) -> KeySet | None:
-    from sharkpy.columnar.vector_machine import set_bits
+    from sharkpy.columnar.machine import set_bits
 
     ends = [
         base + factor * int(end)

@@ -17,6 +17,7 @@ from sharkpy.sources.folders.table_folder import home_of
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.open_files import object_of_file
 from sharkpy.sources.staged_files import take_back
+from sharkpy.sources.storage import local_store
 from tests.storage.places import memory_store
 
 
@@ -238,3 +239,25 @@ def test_the_last_folder_that_needs_a_file_deletes_it(made: Callable[[str], Logg
     add(clone, "4", overwrite=True)
     clone.remove_hidden()
     assert (on_disk(source), on_disk(clone)) == (["3"], ["4"])
+
+
+@pytest.mark.parametrize("kind", ["local"])
+def test_a_folder_is_synced_before_its_files_are_placed(
+    folder: LoggedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(local_store, "sync_path", synced.append)
+    home = str(Path(folder.path, "_files"))
+    staging = staged(folder, "a")
+    assert synced == [str(Path(staging, "part-0")), home]
+    assert folder.place(staging, overwrite=False) is not None
+    assert folder.place_fold(staged(folder, "a", "fold"), folder.visible(), None) is not None
+    assert synced.count(home) == 2
+    # Files that are staged in another folder are synced there. This folder has to be synced after they have moved.
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "part-0").write_text("b")
+    folder.sync_staged(str(elsewhere))
+    assert synced.count(home) == 2
+    assert folder.place(str(elsewhere), overwrite=False) is not None
+    assert synced.count(home) == 3

@@ -52,7 +52,11 @@ class LoggedFolder(ABC):
     def staged_subfolder(self, staging: str, name: str) -> str: ...
 
     @abstractmethod
-    def sync_staged(self, staging: str) -> None: ...
+    def sync_staged(self, staging: str) -> None:
+        """Sync staged files, and this folder's entry of the folder that they will stay in.
+
+        The catalog's transaction then does not wait for the disk.
+        """
 
     @abstractmethod
     def discard_staging(self, staging: str) -> None:
@@ -126,7 +130,7 @@ class LoggedFolder(ABC):
             return None
         placed = self.place_all(staging, overwrite)
         try:
-            self.sync()
+            self.sync_moved(placed, staging)
         except BaseException:
             staged_files.take_back(placed)
             raise
@@ -142,6 +146,11 @@ class LoggedFolder(ABC):
             staged_files.take_back(placed)
             raise
 
+    def sync_moved(self, placed: Placed, staging: str) -> None:
+        """Sync this folder if the staged files have moved into it. `sync_staged` has synced it for other files."""
+        if placed.place != staging:
+            self.sync()
+
     def place_fold(
         self, staging: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
     ) -> Placed | None:
@@ -154,7 +163,7 @@ class LoggedFolder(ABC):
             return None
         placed, files = self._put(staging)
         try:
-            self.sync()
+            self.sync_moved(placed, staging)
             self.log.fold(self.folder_id, first, last, files)
         except BaseException:
             staged_files.take_back(placed)
@@ -228,6 +237,8 @@ class LoggedFiles(LoggedFolder):
 
     def sync_staged(self, staging: str) -> None:
         staged_files.sync_staged(staging)
+        if self._stays(staging):
+            self.sync()
 
     def discard_staging(self, staging: str) -> None:
         if not self.log.has_files(staging):
@@ -259,15 +270,19 @@ class LoggedFiles(LoggedFolder):
         return DataFile(file.path, file.size_bytes, file.modified_ns)
 
     def _taken(self, staging: str) -> str:
-        staged, target = Path(staging), self._home / uuid4().hex
-        if staged.parent == self._home:
+        if self._stays(staging):
             return staging
+        target = self._home / uuid4().hex
         try:
             self._home.mkdir(parents=True, exist_ok=True)
-            staged.rename(target)
+            Path(staging).rename(target)
         except OSError as error:
             raise io_error(error, self.path) from None
         return str(target)
+
+    def _stays(self, staging: str) -> bool:
+        """Return whether files that are staged there need not move."""
+        return Path(staging).parent == self._home
 
     def _mark(self, place: str) -> str:
         return inode_mark(place)
@@ -279,7 +294,7 @@ class LoggedFiles(LoggedFolder):
 
     def _remove_empty(self, paths: Collection[str]) -> None:
         for write in {root_of(path) for path in paths if write_of(path)}:
-            if not self.log.has_files(write):
+            if not staged_files.remove_empty_one(write) and not self.log.has_files(write):
                 staged_files.discard_staging(write)
         for folder in {uri.parent(path) for path in paths if not write_of(path)}:
             staged_files.remove_empty_above(folder, self.path)

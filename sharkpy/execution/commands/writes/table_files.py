@@ -160,7 +160,7 @@ class TableFiles(QuietWrite):
         is_wanted = feed.is_wanted and not self.keeps_rows
         is_rewrite = is_wanted and self.overwrite and folder.files()
         placed = folder.place_all(self.staging, self.overwrite)
-        folder.sync()
+        folder.sync_moved(placed, self.staging)
         catalog.streams.set_newest(self.table.table_id, placed.number)
         if is_rewrite:
             feed.is_rewritten = True

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import threading
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.folder_readers import FolderReaders
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.execution.tables.hidden_files import HiddenFiles
+from sharkpy.sources.folders.logged_folder import LoggedFiles
+from sharkpy.sources.folders.table_folder import logged_folder
 from sharkpy.values.types import Schema
+from tests.waiting import until
 
 
 def table_at(location: str) -> Table:
@@ -57,3 +65,39 @@ def test_a_fold_of_the_same_generations_waits_for_its_own_readers(tmp_path: Path
     hidden.delete(location)
     assert os.listdir(folder) == ["delta_0000001_0000003"]
     readers.close()
+
+
+def test_an_append_does_not_wait_for_the_deletion_of_folded_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleting: list[str] = []
+    remove = LoggedFiles.remove_hidden
+
+    def removing(folder: LoggedFiles, newest: int | None, among: frozenset[str]) -> None:
+        deleting.append(threading.current_thread().name)
+        remove(folder, newest, among)
+
+    monkeypatch.setattr(LoggedFiles, "remove_hidden", removing)
+    with closing(Catalog(str(tmp_path / "warehouse"))) as catalog:
+        location = str(tmp_path / "t")
+        catalog.log.begin(location, "")
+        folder, hidden = logged_folder(location, catalog), HiddenFiles(catalog.readers, catalog)
+
+        def stage(text: str) -> str:
+            staging = folder.make_staging(folder.new_staging())
+            Path(staging, "part-0").write_text(text)
+            return staging
+
+        def on_disk() -> list[str]:
+            return sorted(path.read_text() for path in Path(location).rglob("part-0"))
+
+        for text in "ab":
+            assert folder.place(stage(text), overwrite=False) is not None
+        table, newest = table_at(location), {location: folder.newest()}
+        with catalog.readers.reading(location):
+            assert folder.place_fold(stage("ab"), folder.visible(), None) is not None
+            hidden.note(table, newest)
+            assert on_disk() == ["a", "ab", "b"]
+        hidden.note_added(table, newest)
+        until(lambda: on_disk() == ["ab"])
+        assert [name.startswith("sharkpy-sync") for name in deleting] == [True]

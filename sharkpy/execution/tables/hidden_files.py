@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
@@ -60,6 +62,8 @@ class HiddenFiles:
         self._waiting: dict[str, list[_Hidden]] = {}
         self._noted: dict[str, float] = {}
         """Time of the last note for each location, by the monotonic clock."""
+        self._deleting: dict[str, Future[None]] = {}
+        """The last deletion in the background of each location."""
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
 
@@ -87,14 +91,27 @@ class HiddenFiles:
     def note_added(self, table: Table, newest: dict[str, int]) -> None:
         """Note generations that hide only leftovers of a killed process, if any, and versions whose retention is
         over.
+
+        Files that folds have hidden from readers are deleted in the background, so that no append waits for it.
         """
         location = table.location or ""
         noted = self._noted.get(location)
         if noted is None or time.monotonic() - noted >= _LOOK_SECONDS:
             self.note(table, newest)
             self.sweep(table)
-        else:
+        elif location in self._waiting:
+            self._delete_later(location)
+
+    def _delete_later(self, location: str) -> None:
+        known = self._deleting.get(location)
+        if self._catalog is not None and (known is None or known.done()):
+            self._deleting[location] = self._catalog.syncs.begin(partial(self._try_to_delete, location))
+
+    def _try_to_delete(self, location: str) -> None:
+        try:
             self.delete(location)
+        except SharkError as error:
+            _log.warning('what is hidden in "%s" could not be removed: %s', uri.redacted(location), error)
 
     def sweep(self, table: Table, oldest: int | None = None) -> None:
         """Delete the files that no retained version of a table needs, in all of its folders.

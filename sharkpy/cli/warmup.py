@@ -1,4 +1,4 @@
-"""`sharkpy warmup`: a training run that lets later sessions start faster.
+"""`sharkpy warmup`: a training run that lets later sessions and first epochs of streams start faster.
 
 The JVM saves the classes that it has loaded; numba's compiled kernels are saved next to the package.
 """
@@ -11,11 +11,15 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ExecutionError, SharkError
 from sharkpy.base.java import find_java
 from sharkpy.columnar import machine_loading
 from sharkpy.execution.spark.jvm_process import EXTRA_OPTIONS, ClassCache, cache_dir, class_cache, pyspark_home
+
+if TYPE_CHECKING:
+    from sharkpy.session.shark_context import SharkContext
 
 _TRAINING = (
     """CREATE TABLE training AS
@@ -36,6 +40,25 @@ _TRAINING = (
     "SET shark.placement.driver=true",
     """SELECT max(tiny), max(whole), max(big), max(single), max(fraction), max(price), max(name), max(day), max(moment),
            count_if(is_even), count(gaps) FROM training_text""",
+    # The kernels that a first epoch needs. Integers of different ranges are stored in different types.
+    """INSERT OVERWRITE DIRECTORY '{folder}/rows' STORED AS JSONFILE
+    SELECT n * 7919 % 100 AS bytes, n * 7919 % 30011 AS shorts, n * 7919 % 1000003 AS wholes,
+           n * 7919 % 1000003 * 10000000007 AS longs, n % 5 = 0 AS flag, CAST(n AS INT) AS number, n / 7 AS fraction,
+           concat('name ', n % 9) AS name, concat('text ', n) AS text,
+           CAST(1577836800000 + n * 2000 AS TIMESTAMP) AS moment, CAST(1577836800.0005 + n / 8 AS TIMESTAMP) AS instant
+    FROM (SELECT posexplode(split(space(1999), ' ')) AS (n, part)) numbers""",
+    """CREATE STREAM training_rows (bytes BIGINT, shorts BIGINT, wholes BIGINT, longs BIGINT, flag BOOLEAN, number INT,
+    fraction DOUBLE, name STRING, text STRING, moment TIMESTAMP, instant TIMESTAMP)
+    STORED AS JSONFILE FROM FOLDER '{folder}/rows'""",
+    """CREATE CONTINUOUS TABLE training_copy TBLPROPERTIES ('shark.cache' = 'MEMORY') TRIGGER AVAILABLE NOW
+    AS SELECT * FROM training_rows""",
+    """CREATE CONTINUOUS TABLE training_groups TBLPROPERTIES ('shark.cache' = 'MEMORY') TRIGGER AVAILABLE NOW
+    WITH UNBOUNDED STATE AS SELECT shorts, window(moment, '10 seconds') AS window, count(*) AS n, sum(longs) AS total
+    FROM training_rows GROUP BY shorts, window(moment, '10 seconds')""",
+    """SELECT max(bytes), max(shorts), max(wholes), max(longs), count_if(flag), max(number), max(fraction), max(name),
+           max(text), max(moment), max(instant), count(DISTINCT wholes) FROM training_copy""",
+    "SELECT * FROM training_copy",
+    "SELECT count(*), sum(n), max(total), max(window.start) FROM training_groups",
 )
 _AS_TASKS = {"shark.placement.driver": "false", "shark.join.broadcast.max.bytes": "1"}
 """Settings under which stages run as RDD tasks with shuffles, although the table is small."""
@@ -68,13 +91,18 @@ def train(cache: ClassCache, settings: Mapping[str, str]) -> int:
         importlib.import_module("sharkpy.sources.cut_fields")
         machine_loading.load()
         with connect("local[2]", Path(folder) / "warehouse", **conf) as session:
-            for statement in _TRAINING:
-                session.sql(statement).fetchall()
+            run_statements(session, folder)
             if not session.engine.is_spark_started:
                 raise ExecutionError("the training run did not reach Spark")
         if not written.is_file():
             raise ExecutionError(f"Java wrote no class cache to {written.parent}", hint="is there room for 300 MB?")
         return cache.publish(written)
+
+
+def run_statements(session: SharkContext, folder: str) -> None:
+    """Run the statements of the training. `folder` gets files."""
+    for statement in _TRAINING:
+        session.sql(statement.format(folder=folder)).fetchall()
 
 
 def _drop_others(kept: ClassCache) -> None:

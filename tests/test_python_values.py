@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import string
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sharkpy.base.errors import ExecutionError
+from sharkpy.values.few_values import few_values
 from sharkpy.values.python_values import python_values
 from sharkpy.values.types import (
     BIGINT,
@@ -144,3 +146,30 @@ def test_a_date_that_python_has_not(number: int) -> None:
     for column in (dates, pa.array([[None, None]], pa.list_(pa.date32())).from_arrays([0, 2], dates)):
         with pytest.raises(ExecutionError, match="outside the years 1 to 9999"):
             python_values(column)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([True, None, False], pa.bool_()),
+        ([-128, None], pa.int8()),
+        ([2**63 - 1], pa.int64()),
+        ([1.1, 1e300, float("inf"), -0.0, 5e-324, None], pa.float64()),
+        ([1.100000023841858], pa.float32()),
+        ([Decimal("1E+3"), Decimal("0.001"), None], pa.decimal128(38, 3)),
+        ([datetime.date(1, 1, 1), datetime.date(9999, 12, 31)], pa.date32()),
+        ([datetime.datetime(1, 1, 1, 2, 3, 4, 5), None], pa.timestamp("us")),
+        (["", "é", None], pa.string()),
+        ([b"\xff"], pa.binary()),
+        ([None, None], pa.date32()),
+        ([], pa.int32()),
+    ],
+)
+def test_few_values_are_as_arrow_makes_them(values: list[object], dtype: pa.DataType) -> None:
+    assert few_values(values, dtype).equals(pa.array(values, dtype))
+
+
+@pytest.mark.parametrize(("value", "dtype"), [(300, pa.int8()), (Decimal("1.25"), pa.decimal128(5, 1))])
+def test_few_values_must_fit(value: object, dtype: pa.DataType) -> None:
+    with pytest.raises(ValueError, match=r"int8|data loss"):
+        few_values([value], dtype)

@@ -40,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0, 1 with the error on standard error, 2 for a wrong
     command line.
     """
-    options = _parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = _parser(arguments).parse_args(arguments)
     try:
         match options.command:
             case "doctor" if options.uri is not None:
@@ -126,7 +127,8 @@ _SET, _SET_HELP = ("--set", "--hiveconf"), "a setting of the session"
 _METASTORE_HELP = "where tables are known: embedded (in the warehouse), hive, or a Hive metastore's thrift://host:port"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str] = ("server", "console")) -> argparse.ArgumentParser:
+    """Make the parser. It has the options of the server and of the console if `arguments` name them."""
     parser = argparse.ArgumentParser(
         prog="sharkpy", description="HiveQL over a columnar memory store on Spark.", allow_abbrev=False
     )
@@ -155,11 +157,11 @@ def _parser() -> argparse.ArgumentParser:
         if name == "doctor":
             command.add_argument("uri", nargs="?", help="storage to check instead, such as s3://bucket/folder")
             command.add_argument("--write", action="store_true", help="also put a small object there, and delete it")
-        if name == "server":
+        if name == "server" and name in arguments:
             from sharkpy.cli.server import add_server_arguments
 
             add_server_arguments(command)
-        if name == "console":
+        if name == "console" and name in arguments:
             from sharkpy.cli.console import add_console_arguments
 
             add_console_arguments(command)

@@ -15,9 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.base.errors import InternalError
+from sharkpy.columnar.arrow_buffers import part
 from sharkpy.columnar.block_cache import array_buffers, column_cache
 from sharkpy.columnar.encoded_column import DictionaryForm, NarrowForm, ScanForm
 from sharkpy.physical.stage_program import BlockColumns
+from sharkpy.values.few_values import strings
 
 if TYPE_CHECKING:
     from sharkpy.columnar.block import Block
@@ -128,7 +130,7 @@ def index_array(form: ScanForm, values: tuple[str | None, ...], target: pa.DataT
     """Return each string's index in `values`, whose last item stands for NULL."""
     if isinstance(form, NarrowForm):
         raise InternalError("a string column has no integer form")
-    known = pa.array(values[:-1], pa.string())
+    known = strings(values[:-1])
     if isinstance(form, DictionaryForm):
         places = pc.index_in(form.array.dictionary.cast(pa.string()), known)
         return _moved(form.array.indices, _numpy(places), len(values) - 1, target)
@@ -149,8 +151,9 @@ def _moved(indices: AnyArray, places: Numbers, missing: int, target: pa.DataType
         safe = stored if indices.null_count == 0 else np.minimum(stored, len(places) - 1)
         moved = places.astype(kind)[safe]
     if indices.null_count:
-        moved[~np.asarray(pc.is_valid(indices), np.bool_)] = missing
-    return pa.array(moved)
+        valid = _numpy(pc.is_valid(indices).cast(pa.uint8())).astype(np.bool_)
+        moved[~valid] = missing
+    return part(moved)
 
 
 def integer_array(form: ScanForm, target: pa.DataType) -> AnyArray:

@@ -25,10 +25,14 @@ from sharkpy.values.types import (
 )
 
 _YEARS = {
-    pa.date32(): (pa.int32(), -719_162, 2_932_896),
-    pa.timestamp("us"): (pa.int64(), -62_135_596_800_000_000, 253_402_300_799_999_999),
+    pa.date32(): ("M8[D]", "i4", -719_162, 2_932_896),
+    pa.timestamp("us"): ("M8[us]", "i8", -62_135_596_800_000_000, 253_402_300_799_999_999),
 }
-"""Type -> its integer type, and the smallest and largest value that Python can represent (the years 1 to 9999)."""
+"""Type -> NumPy's types of its dates and integers, and the smallest and largest value that Python can represent (the
+years 1 to 9999).
+"""
+_FEW = 1_000
+"""Number of strings and decimals up to which Arrow's own conversion is fast enough: NumPy's imports pandas."""
 
 
 def typed_values(column: pa.Array[Any], dtype: DataType) -> list[Any]:
@@ -82,8 +86,8 @@ def python_values(column: pa.Array[Any]) -> list[Any]:
     dtype = column.type
     if dtype in _YEARS:
         return _date_values(column)
-    if pa.types.is_string(dtype) or pa.types.is_decimal128(dtype):
-        return _objects(column)
+    if (pa.types.is_string(dtype) or pa.types.is_decimal128(dtype)) and len(column) > _FEW:
+        return cast("list[Any]", column.to_numpy(zero_copy_only=False).tolist())
     if pa.types.is_map(dtype):
         return _map_values(cast("pa.MapArray[Any, Any]", column))
     if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
@@ -95,19 +99,26 @@ def python_values(column: pa.Array[Any]) -> list[Any]:
     return column.to_pylist()
 
 
-def _objects(column: pa.Array[Any]) -> list[Any]:
-    return cast("list[Any]", column.to_numpy(zero_copy_only=False).tolist())
-
-
 def _date_values(column: pa.Array[Any]) -> list[Any]:
-    number_type, least, greatest = _YEARS[column.type]
-    if len(column) > column.null_count:
-        numbers = column.drop_null().view(number_type).to_numpy()
-        if numbers.min() < least or numbers.max() > greatest:
-            message = "a date or timestamp outside the years 1 to 9999 has no Python value"
-            hint = "cast it to STRING, or read it as Arrow"
-            raise ExecutionError(message, hint=hint, sqlstate="22008")
-    return _objects(column)
+    if column.null_count == len(column):
+        return [None] * len(column)
+    dates, integers, least, greatest = _YEARS[column.type]
+    numbers = _numbers(column, integers)
+    values = numbers.astype(dates)
+    if column.null_count:
+        valid = _numbers(column.is_valid().cast(pa.uint8()), "u1").view(np.bool_)
+        values[~valid] = np.datetime64("NaT")
+        numbers = numbers[valid]
+    if numbers.min() < least or numbers.max() > greatest:
+        message = "a date or timestamp outside the years 1 to 9999 has no Python value"
+        hint = "cast it to STRING, or read it as Arrow"
+        raise ExecutionError(message, hint=hint, sqlstate="22008")
+    return cast("list[Any]", values.tolist())
+
+
+def _numbers(column: pa.Array[Any], dtype: str) -> Any:
+    """Return the memory of a column. (NumPy's own conversion would import pandas.)"""
+    return np.frombuffer(memoryview(column.buffers()[1] or b""), dtype)[column.offset : column.offset + len(column)]
 
 
 def _list_values(column: pa.ListArray[Any]) -> list[Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base.settings import TIME_ZONE, Conf
 from sharkpy.base.time_zone import time_zone, zone_name
+from sharkpy.values.few_values import few_values
 from sharkpy.values.types import STRING, Field, Schema, arrow_schema
 
 
@@ -43,23 +43,8 @@ def table_of(schema: Schema, rows: Iterable[Sequence[str | float | bool | None]]
     """Table of `schema` with few rows of texts, numbers and booleans."""
     target = arrow_schema(schema)
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [_array(values, field.type) for values, field in zip(columns, target, strict=True)]
+    arrays = [few_values(values, field.type) for values, field in zip(columns, target, strict=True)]
     return pa.table(arrays, schema=target)
-
-
-def _array(values: Sequence[Any], dtype: Any) -> Any:
-    if values.count(None) == len(values):
-        return pa.nulls(len(values), dtype)
-    if dtype == pa.string():
-        return _strings(values)
-    return _strings([None if value is None else str(value) for value in values]).cast(dtype)
-
-
-def _strings(values: Iterable[str | None]) -> Any:
-    """Make a string column. `pa.array` of a list would import pandas, which takes a quarter of a second."""
-    builder = pa.lib.StringBuilder()
-    builder.append_values(values)
-    return builder.finish()
 
 
 def time_text(time: datetime, conf: Conf) -> str:

@@ -195,10 +195,10 @@ def _united(inputs: tuple[PhysicalPlan, ...], columns: tuple[ColumnRef, ...]) ->
 
 
 def _column(literals: Sequence[Literal], dtype: t.DataType) -> pa.Array[Any]:
-    import pyarrow as pa
+    from sharkpy.values.few_values import few_values
 
     values = [None if one.value is None else _PLAIN[type(dtype)](one.value) for one in literals]
-    column: pa.Array[Any] = pa.array(values, t.to_arrow(dtype))
+    column: pa.Array[Any] = few_values(values, t.to_arrow(dtype))
     return column
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.cancellation import Cancellation
@@ -73,6 +75,8 @@ LIMIT_VARIABLE = "shark_value_bytes"
 """Variable in DuckDB with the maximum bytes of one value."""
 _IS_PREPARED = "shark_is_prepared"
 """Macro that marks a database with all kernels and macros."""
+_FUNCTION_NAME = re.compile(r"\bshark_\w+(?=\()")
+_KNOWN_TEXTS = 1_000
 _creating = threading.Lock()
 AnyKernel = Kernel | GroupKernel | SizeKernel
 SETTINGS = (
@@ -95,28 +99,75 @@ def prepare_connection(con: duckdb.DuckDBPyConnection, value_bytes: int = VALUE_
     Macros and kernels belong to the database that cursors share, and existing ones are kept: a further cursor takes
     little time. Kernels work for the statement of the returned connection object while the caller holds it.
     """
+    define_all_functions(con)
+    return prepare_cursor(con, value_bytes)
+
+
+def prepare_cursor(con: duckdb.DuckDBPyConnection, value_bytes: int) -> CallingConnection:
+    """Install the settings of lowered SQL in a cursor. Kernels: see `prepare_connection`."""
     calling = CallingConnection(value_bytes)
     settings = "; ".join(f"SET {name} = {value}" for name, value in SETTINGS)
     variables = f"SET VARIABLE {CONNECTION_VARIABLE} = {calling.number}; SET VARIABLE {LIMIT_VARIABLE} = {value_bytes}"
-    _prepare_database(con)
     # The result must be read: an open result blocks the connection for other queries.
     con.execute(f"{settings}; {variables}").fetchall()
     return calling
 
 
-def _prepare_database(con: duckdb.DuckDBPyConnection) -> None:
+def define_all_functions(con: duckdb.DuckDBPyConnection) -> None:
+    """Create all kernels and macros in the database of `con`, unless it has them."""
     # Several threads may prepare cursors of one database: none of them must find half of the kernels.
     with _creating:
-        if _is_prepared(con):
-            return
-        kernels: tuple[AnyKernel, ...] = (*KERNELS, *GROUP_KERNELS, SizeKernel())
-        for kernel in kernels:
-            _create_kernel(con, kernel)
-        macros = {**dict(map(_macro, kernels)), **MACROS, f"{_IS_PREPARED}()": "true"}
-        # The mark comes last: after a failure, the next call completes the kernels and macros.
-        con.execute(
-            "; ".join(f"CREATE MACRO IF NOT EXISTS {head} AS {body}" for head, body in macros.items())
-        ).fetchall()
+        if not _is_prepared(con):
+            # The mark comes last: after a failure, the next call completes the kernels and macros.
+            _define(con, [*_definitions().values(), _Definition(f"{_IS_PREPARED}()", "true")])
+
+
+def define_functions(con: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:
+    """Create the kernels and macros of these names in the database of `con`, and keep existing ones.
+
+    This takes half a millisecond for each: a new database with all of them takes longer than many statements.
+    """
+    with _creating:
+        _define(con, [one for name, one in _definitions().items() if name in names])
+
+
+@lru_cache(_KNOWN_TEXTS)
+def functions_of(sql: str) -> frozenset[str]:
+    """Return the names of the kernels and macros that `sql` calls, also within macros."""
+    found: set[str] = set()
+    texts = [sql]
+    while texts:
+        new = _FUNCTION_NAME.findall(texts.pop())
+        texts += [_definitions()[name].body for name in new if name not in found and name in _definitions()]
+        found.update(new)
+    return frozenset(found & _definitions().keys())
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """A macro, with the kernel that it calls if it adds the connection's number for one."""
+
+    head: str
+    body: str
+    kernel: AnyKernel | None = None
+
+
+@cache
+def _definitions() -> dict[str, _Definition]:
+    """All macros by name, in an order in which each one calls those above it."""
+    kernels: tuple[AnyKernel, ...] = (*KERNELS, *GROUP_KERNELS, SizeKernel())
+    made = [_Definition(*_macro(kernel), kernel) for kernel in kernels]
+    made += [_Definition(head, body) for head, body in MACROS.items()]
+    return {one.head.partition("(")[0]: one for one in made}
+
+
+def _define(con: duckdb.DuckDBPyConnection, definitions: Sequence[_Definition]) -> None:
+    for one in definitions:
+        if one.kernel is not None:
+            _create_kernel(con, one.kernel)
+    if definitions:
+        macros = (f"CREATE MACRO IF NOT EXISTS {one.head} AS {one.body}" for one in definitions)
+        con.execute("; ".join(macros)).fetchall()
 
 
 def _is_prepared(con: duckdb.DuckDBPyConnection) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -29,6 +30,8 @@ _COMMANDS = (
     ("debug-stage", "run one recorded stage again, alone"),
 )
 
+_OBJECTS_OF_A_START = 250_000
+"""Number of new objects after which garbage is first looked for."""
 _FOLDERS = {
     "backup": "new or empty folder for the backup, or a URI, as s3://bucket/folder",
     "restore": "folder or URI of a backup",
@@ -189,6 +192,8 @@ def _add_debug_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run() -> NoReturn:
     """Run `main` and end the process at once. The session is closed; an orderly exit would take a tenth of a second."""
+    # No garbage is looked for among the objects of the modules.
+    gc.set_threshold(_OBJECTS_OF_A_START)
     collect_garbage_seldom()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))

@@ -10,7 +10,13 @@ import duckdb
 import pytest
 
 from sharkpy.udf import connection as of_connections
-from sharkpy.udf.connection import prepare_connection
+from sharkpy.udf.connection import (
+    define_all_functions,
+    define_functions,
+    functions_of,
+    prepare_connection,
+    prepare_cursor,
+)
 
 
 def test_kernels_outlive_the_cursor_that_made_them() -> None:
@@ -73,3 +79,29 @@ def test_a_further_cursor_has_the_macros_of_the_database_and_its_own_limit() -> 
         own = "SELECT count(*) FROM duckdb_functions() WHERE database_name = 'temp'"
         assert [one.execute(own).fetchone() for one in cursors] == [(0,), (0,)]
         assert len(callings) == 2
+
+
+def test_functions_are_found_within_macros() -> None:
+    assert functions_of("SELECT shark_double_text(x), shark_other(1) FROM t") == {
+        "shark_double_text",
+        "shark_double_text_kernel",
+    }
+
+
+def test_only_named_functions_are_defined() -> None:
+    with duckdb.connect() as root:
+        define_functions(root, functions_of("SELECT shark_double_text(x)"))
+        calling = prepare_cursor(root, 100)
+        assert root.execute("SELECT shark_double_text(1e-5), shark_double_text(2.5)").fetchone() == ("1.0E-5", "2.5")
+        with pytest.raises(duckdb.CatalogException, match="shark_rlike"):
+            root.execute("SELECT shark_rlike('abc', 'b')")
+        define_all_functions(root)
+        assert root.execute("SELECT shark_rlike('abc', 'b')").fetchone() == (True,)
+        del calling
+
+
+@pytest.mark.parametrize("name", list(of_connections._definitions()))
+def test_each_function_is_defined_with_those_that_it_calls(name: str) -> None:
+    """DuckDB checks the body of a macro when it is created."""
+    with duckdb.connect() as root:
+        define_functions(root, functions_of(f"SELECT {name}()"))

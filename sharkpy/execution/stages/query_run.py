@@ -31,8 +31,16 @@ from sharkpy.execution.workers.connection_pool import ConnectionPool, QueryConne
 from sharkpy.optimizer.decisions import Place
 from sharkpy.physical.operators import BlockScan
 from sharkpy.physical.stage import Stage
-from sharkpy.physical.stage_program import NO_INPUT, StageProgram, TaskInput
+from sharkpy.physical.stage_program import (
+    NO_INPUT,
+    BlockColumns,
+    KernelColumns,
+    ResultSink,
+    StageProgram,
+    TaskInput,
+)
 from sharkpy.sources.storage.meter import METER
+from sharkpy.udf.connection import functions_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -104,7 +112,8 @@ class QueryRun:
                 database = database.in_order(keeps_sides=knows_rows(program, part))
             elif program.keeps_order:
                 database = database.in_order()
-        with self._connections.borrowed(database, self.statement) as connection:
+        functions = None if program is None else _functions_of(program)
+        with self._connections.borrowed(database, self.statement, functions) as connection:
             self.check()
             yield connection
 
@@ -278,3 +287,16 @@ class QueryRun:
 
 def _nothing() -> None:
     """Do nothing."""
+
+
+def _functions_of(program: StageProgram) -> frozenset[str] | None:
+    """Return the functions that a program over blocks calls, or None if other texts than its own may call some."""
+    blocks = [one.blocks if isinstance(one, KernelColumns) else one for one in program.inputs]
+    if program.edges or program.functions or not isinstance(program.sink, ResultSink):
+        return None
+    texts = [program.sql]
+    for one in blocks:
+        if not isinstance(one, BlockColumns):
+            return None
+        texts += one.filter.texts if one.filter is not None else ()
+    return functions_of(" ".join(texts))

@@ -8,9 +8,9 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,12 +67,35 @@ class ConnectionSettings:
         return self.memory_limit // _DECODED_SHARE
 
 
+@dataclass(slots=True, eq=False)
+class _Functions:
+    """Functions of lowered SQL that a database has. They are defined when they are first needed."""
+
+    names: set[str] = field(default_factory=set)
+    has_all: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class _Cursor:
     connection: DuckDBPyConnection
     root: DuckDBPyConnection
     """Connection that owns the database."""
     calling: CallingConnection
+    functions: _Functions
+
+    def define(self, names: Collection[str] | None) -> None:
+        """Give the database the functions of these names, or all."""
+        from sharkpy.udf.connection import define_all_functions, define_functions
+
+        known = self.functions
+        if known.has_all:
+            return
+        if names is None:
+            define_all_functions(self.connection)
+            known.has_all = True
+        elif missing := set(names) - known.names:
+            define_functions(self.connection, missing)
+            known.names |= missing
 
 
 class ConnectionPool:
@@ -85,6 +108,7 @@ class ConnectionPool:
         self._limit = settings.memory_limit
         self._lock = threading.Lock()
         self._root: DuckDBPyConnection | None = None
+        self._functions = _Functions()
         self._idle: list[_Cursor] = []
         self._in_order = dict[bool, ConnectionPool]()
 
@@ -149,15 +173,19 @@ class ConnectionPool:
                 self._limit = size
 
     @contextmanager
-    def borrow(self, statement: Cancellation | None = None) -> Iterator[DuckDBPyConnection]:
+    def borrow(
+        self, statement: Cancellation | None = None, functions: Collection[str] | None = None
+    ) -> Iterator[DuckDBPyConnection]:
         """Lend a cursor with nothing registered; the borrower unregisters whatever it registers.
 
+        The database has all functions of lowered SQL, or at least `functions`.
         Kernels called by the cursor follow the cancellation of `statement`, by default this thread's.
         """
         taken = self._take()
         self._shares.enter(self)
         cursor, is_kept = taken.connection, True
         try:
+            taken.define(functions)
             with taken.calling.working_for(statement or current_cancellation()):
                 yield cursor
         except GeneratorExit:
@@ -202,13 +230,13 @@ class ConnectionPool:
     def _taken(self) -> _Cursor:
         with self._lock:
             if self._root is None:
-                self._root = _connect(self.settings)
+                self._root, self._functions = _connect(self.settings), _Functions()
             if self._idle:
                 return self._idle.pop()
-            root = self._root
+            root, functions = self._root, self._functions
             cursor = root.cursor()
         try:
-            return _Cursor(cursor, root, _prepare(cursor, self.settings))
+            return _Cursor(cursor, root, _prepare(cursor, self.settings), functions)
         except BaseException:
             self._replace_if_invalid(root)
             raise
@@ -293,10 +321,10 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
 
 
 def _prepare(cursor: DuckDBPyConnection, settings: ConnectionSettings) -> CallingConnection:
-    """Prepare a cursor: settings and variables are its own, macros belong to the database."""
-    from sharkpy.udf.connection import prepare_connection
+    """Prepare a cursor: settings and variables are its own, functions belong to the database."""
+    from sharkpy.udf.connection import prepare_cursor
 
-    return prepare_connection(cursor, settings.value_bytes)
+    return prepare_cursor(cursor, settings.value_bytes)
 
 
 _pools: dict[ConnectionSettings, ConnectionPool] = {}
@@ -332,8 +360,10 @@ class QueryConnections:
         self._is_interrupted = False
 
     @contextmanager
-    def borrowed(self, pool: ConnectionPool, statement: Cancellation) -> Iterator[DuckDBPyConnection]:
-        with pool.borrow(statement) as connection:
+    def borrowed(
+        self, pool: ConnectionPool, statement: Cancellation, functions: Collection[str] | None
+    ) -> Iterator[DuckDBPyConnection]:
+        with pool.borrow(statement, functions) as connection:
             with self._lock:
                 self._held.append(connection)
             try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import functools
 import operator
 import sys
+import types
 import typing
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -32,41 +34,46 @@ class TreeNode(Generic[F]):
     __slots__ = ()
     family: ClassVar[type[Any]]
 
-    def held(self, family: type[N]) -> list[N]:
+    def held(self, family: type[N]) -> tuple[N, ...]:
         """Return the nodes of `family` that this node holds directly."""
-        found: list[N] = []
-        for name in _NODE_FIELDS[family][type(self)]:
-            value = getattr(self, name)
-            if isinstance(value, family):
-                found.append(value)
-            elif isinstance(value, tuple):
-                _collect(value, family, found)
-        return found
+        found = _HELD[family][type(self)]
+        return () if found is None else found(self)
 
     def map_held(self, family: type[N], function: Callable[[N], N]) -> Self:
         """Return this node with `function` applied to every node of `family` that it holds directly."""
-        fields = _NODE_FIELDS[family][type(self)]
+        fields = _FIELDS[family][type(self)]
         if not fields:
             return self
         check_cancelled()
-        changed: dict[str, object] | None = None
-        for name in fields:
-            old = getattr(self, name)
-            new: object = old
-            if isinstance(old, family):
+        changed: dict[int, Any] | None = None
+        for place, name, form in fields:
+            old: Any = getattr(self, name)
+            new = old
+            if form == _NODE:
+                new = function(old)
+            elif form == _NODES:
+                # Not a comprehension, which would be a frame of its own on each level.
+                mapped = []
+                for value in old:
+                    mapped.append(function(value))  # noqa: PERF401
+                if not all(map(operator.is_, old, mapped)):
+                    new = tuple(mapped)
+            elif isinstance(old, family):
                 new = function(old)
             elif isinstance(old, tuple):
                 new = _mapped(old, family, function)
             if new is not old:
-                changed = {**changed, name: new} if changed else {name: new}
+                changed = {**changed, place: new} if changed else {place: new}
         if changed is None:
             return self
         names = field_names(type(self))
-        return type(self)(*[changed[name] if name in changed else getattr(self, name) for name in names])
+        return type(self)(
+            *[changed[place] if place in changed else getattr(self, name) for place, name in enumerate(names)]
+        )
 
     @property
     def children(self) -> tuple[F, ...]:
-        return tuple(self.held(self.family))
+        return self.held(self.family)
 
     def map_children(self, function: Callable[[F], F]) -> Self:
         return self.map_held(self.family, function)
@@ -78,18 +85,16 @@ class TreeNode(Generic[F]):
 
     def transform_up(self, function: Callable[[F], F]) -> F:
         """Apply `function` to every node, children first."""
-        # Not a nested function that calls itself: the cycle would keep `function` alive until a garbage collection.
-        return _up(self, self.family, function)  # type: ignore[return-value]
+        return _Upwards(self.family, function).visit(self)  # type: ignore[no-any-return]
 
     def transform_down(self, function: Callable[[F], F]) -> F:
         """Apply `function` to every node, parents first. Children of a replacement are visited too."""
-        return _down(self, self.family, function)  # type: ignore[return-value]
+        return _Downwards(self.family, function).visit(self)  # type: ignore[no-any-return]
 
     def walk(self) -> Iterator[F]:
         """Yield this node and all its descendants, parents first."""
         waiting: list[Any] = [self]
-        family = self.family
-        fields = _NODE_FIELDS[family]
+        held = _HELD[self.family]
         num_unchecked = 0
         while waiting:
             num_unchecked += 1
@@ -98,20 +103,35 @@ class TreeNode(Generic[F]):
                 check_cancelled()
             node = waiting.pop()
             yield node
-            if fields[type(node)]:
-                held = node.held(family)
-                held.reverse()
-                waiting += held
+            find = held[type(node)]
+            if find is not None:
+                waiting += find(node)[::-1]
 
 
-def _up(node: TreeNode[Any], family: type[Any], function: Callable[[Any], Any]) -> TreeNode[Any]:
-    if _NODE_FIELDS[family][type(node)]:
-        node = node.map_held(family, lambda child: _up(child, family, function))
-    return function(node)  # type: ignore[no-any-return]
+# Not nested functions that call themselves: the cycle would keep `function` alive until a garbage collection. `visit`
+# and `map_held` are the only frames of a level.
 
 
-def _down(node: TreeNode[Any], family: type[Any], function: Callable[[Any], Any]) -> TreeNode[Any]:
-    return function(node).map_held(family, lambda child: _down(child, family, function))  # type: ignore[no-any-return]
+class _Upwards:
+    __slots__ = ("_family", "_fields", "_function")
+
+    def __init__(self, family: type[Any], function: Callable[[Any], Any]) -> None:
+        self._family, self._fields, self._function = family, _FIELDS[family], function
+
+    def visit(self, node: Any) -> Any:
+        if self._fields[type(node)]:
+            node = node.map_held(self._family, self.visit)
+        return self._function(node)
+
+
+class _Downwards:
+    __slots__ = ("_family", "_function")
+
+    def __init__(self, family: type[Any], function: Callable[[Any], Any]) -> None:
+        self._family, self._function = family, function
+
+    def visit(self, node: Any) -> Any:
+        return self._function(node).map_held(self._family, self.visit)
 
 
 def _collect(values: tuple[Any, ...], family: type, found: list[Any]) -> None:
@@ -145,32 +165,90 @@ def field_names(node_type: type) -> tuple[str, ...]:
     return names
 
 
-class _FieldsByType(dict[type, tuple[str, ...]]):
-    """Fields that may hold nodes of a family, by the type of their node; computed at the first lookup."""
+_NODE, _NODES, _OTHER = range(3)
+"""Forms of fields: always a node, always a tuple of nodes, or anything that may hold nodes."""
+_Field = tuple[int, str, int]
+"""Place and name of a field, and its form."""
+_T = TypeVar("_T")
 
-    def __init__(self, family: type) -> None:
+
+class _ByType(dict[type, _T]):
+    """Facts about node types for one family, computed at the first lookup."""
+
+    def __init__(self, family: type, compute: Callable[[type, type], _T]) -> None:
         super().__init__()
-        self._family = family
+        self._family, self._compute = family, compute
 
-    def __missing__(self, node_type: type) -> tuple[str, ...]:
-        family = self._family
-        names = tuple(name for name in field_names(node_type) if _allows(_annotation(node_type, name), family))
-        self[node_type] = names
-        return names
-
-
-class _FieldsByFamily(dict[type, _FieldsByType]):
-    def __missing__(self, family: type) -> _FieldsByType:
-        found = self[family] = _FieldsByType(family)
+    def __missing__(self, node_type: type) -> _T:
+        found = self[node_type] = self._compute(node_type, self._family)
         return found
 
 
-_NODE_FIELDS = _FieldsByFamily()
+class _ByFamily(dict[type, _ByType[_T]]):
+    def __init__(self, compute: Callable[[type, type], _T]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, family: type) -> _ByType[_T]:
+        found = self[family] = _ByType(family, self._compute)
+        return found
+
+
+def _fields_with_nodes(node_type: type, family: type) -> tuple[_Field, ...]:
+    found = []
+    for place, name in enumerate(field_names(node_type)):
+        annotation = _annotation(node_type, name)
+        if _allows(annotation, family):
+            found.append((place, name, _form(annotation, family)))
+    return tuple(found)
+
+
+def _form(annotation: Any, family: type) -> int:
+    arguments = typing.get_args(annotation)
+    if typing.get_origin(annotation) is tuple:
+        is_plain = len(arguments) == 2 and arguments[1] is Ellipsis and _form(arguments[0], family) == _NODE
+        return _NODES if is_plain else _OTHER
+    members = arguments if typing.get_origin(annotation) in _UNIONS else (annotation,)
+    return _NODE if all(isinstance(one, type) and issubclass(one, family) for one in members) else _OTHER
+
+
+def _finder(node_type: type, family: type) -> Callable[[Any], tuple[Any, ...]] | None:
+    """Return the function that finds the nodes which a node of a type holds, or None if it can hold none."""
+    fields = _FIELDS[family][node_type]
+    forms = [form for _, _, form in fields]
+    if not fields:
+        return None
+    if len(fields) > 1 and set(forms) == {_NODE}:
+        return operator.attrgetter(*(name for _, name, _ in fields))
+    if forms == [_NODES]:
+        return operator.attrgetter(fields[0][1])
+    if forms == [_NODE]:
+        only = operator.attrgetter(fields[0][1])
+        return lambda node: (only(node),)
+    return functools.partial(_find, family, tuple((name, form) for _, name, form in fields))
+
+
+def _find(family: type, fields: tuple[tuple[str, int], ...], node: Any) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for name, form in fields:
+        value = getattr(node, name)
+        if form == _NODES:
+            found += value
+        elif form == _NODE or isinstance(value, family):
+            found.append(value)
+        elif isinstance(value, tuple):
+            _collect(value, family, found)
+    return tuple(found)
+
+
+_UNIONS = (types.UnionType, typing.Union)
+_FIELDS: _ByFamily[tuple[_Field, ...]] = _ByFamily(_fields_with_nodes)
+_HELD: _ByFamily[Callable[[Any], tuple[Any, ...]] | None] = _ByFamily(_finder)
 
 
 def node_fields(node_type: type, family: type) -> tuple[str, ...]:
     """Return the fields whose annotations allow nodes of `family`, in field order."""
-    return _NODE_FIELDS[family][node_type]
+    return tuple(name for _, name, _ in _FIELDS[family][node_type])
 
 
 def _annotation(node_type: type, name: str) -> Any:

@@ -23,7 +23,7 @@ class PlanNode(TreeNode[P]):
     @property
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions that this node holds directly."""
-        return tuple(self.held(Expr))
+        return self.held(Expr)
 
     def map_expressions(self, function: Callable[[Expr], Expr]) -> Self:
         return self.map_held(Expr, function)

@@ -27,8 +27,8 @@ def test_children_are_in_the_order_of_fields_through_tuples() -> None:
 
 
 def test_held_nodes_are_those_of_the_family_alone() -> None:
-    assert _sum(A, Literal(1, INT)).held(Expr) == [A, Literal(1, INT)]
-    assert _sum(A, Literal(1, INT)).held(LogicalPlan) == []
+    assert _sum(A, Literal(1, INT)).held(Expr) == (A, Literal(1, INT))
+    assert _sum(A, Literal(1, INT)).held(LogicalPlan) == ()
 
 
 def test_walk_gives_parents_before_children_and_left_before_right() -> None:

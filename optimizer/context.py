@@ -93,7 +93,7 @@ def max_column_id(plan: LogicalPlan) -> int:
     largest = 0
     for node in plan.walk():
         largest = max(largest, *(column.column_id for column in node.new_columns), 0)
-        for root in node.expressions:
+        for root in node.computations:
             for expr in root.walk():
                 if isinstance(expr, Alias):
                     largest = max(largest, expr.column_id)
@@ -154,7 +154,7 @@ def has_subquery(expr: Expr) -> bool:
 
 
 def node_has_subquery(plan: LogicalPlan) -> bool:
-    return any(has_subquery(expr) for expr in plan.expressions)
+    return any(has_subquery(expr) for expr in plan.computations)
 
 
 def references(exprs: Iterable[Expr]) -> dict[int, ColumnRef]:
@@ -177,7 +177,7 @@ def produced_ids(plan: LogicalPlan) -> set[int]:
     found: set[int] = set()
     for node in plan.walk():
         found.update(column.column_id for column in node.new_columns)
-        found.update(expr.column_id for expr in node.expressions if isinstance(expr, Alias))
+        found.update(expr.column_id for expr in node.computations if isinstance(expr, Alias))
     return found
 
 

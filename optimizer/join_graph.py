@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import base_distinct, base_rows, column_estimate, common_range_shares, estimate_rows
@@ -20,11 +20,16 @@ class KeyClass:
 
     members: tuple[tuple[int, ColumnRef, float], ...]
     mask: int
+    _found: dict[int, tuple[ColumnRef, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Results of `member`. The search joins each set of relations with many sets."""
 
     def member(self, mask: int) -> tuple[ColumnRef, float]:
         """Return the column with the fewest values among the relations in `mask`, and their number."""
-        _, column, ndv = min((m for m in self.members if mask >> m[0] & 1), key=lambda m: m[2])
-        return column, ndv
+        found = self._found.get(mask)
+        if found is None:
+            _, column, ndv = min((m for m in self.members if mask >> m[0] & 1), key=lambda m: m[2])
+            found = self._found[mask] = column, ndv
+        return found
 
 
 @dataclass(frozen=True, slots=True)

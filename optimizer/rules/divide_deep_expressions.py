@@ -23,7 +23,7 @@ def divide_deep_expressions(plan: LogicalPlan, context: Context) -> LogicalPlan:
 
 
 def _shallow(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    if not any(is_deep(expr, MOST_LEVELS) for expr in plan.expressions):
+    if not any(is_deep(expr, MOST_LEVELS) for expr in plan.computations):
         return plan
     if isinstance(plan, Scan):
         return _above_scan(plan, context)

@@ -37,7 +37,8 @@ def _map_expressions(plan: LogicalPlan, function: Callable[[Expr], Expr], contex
             return expr
         return _in_subqueries(function(expr), function, context)
 
-    return plan.map_children(lambda child: _map_expressions(child, function, context)).map_expressions(apply)
+    plan = plan.map_children(lambda child: _map_expressions(child, function, context))
+    return plan.map_expressions(apply) if plan.computations else plan
 
 
 def _in_subqueries(expr: Expr, function: Callable[[Expr], Expr], context: Context) -> Expr:

@@ -31,7 +31,7 @@ def simplify_expressions(plan: LogicalPlan, context: Context) -> LogicalPlan:
     The condition of a null-aware anti join stays unchanged, since its meaning depends on the equality.
     """
     plan = plan.map_children(lambda child: simplify_expressions(child, context))
-    if isinstance(plan, Join) and plan.kind is JoinKind.NULL_AWARE_ANTI:
+    if not plan.computations or (isinstance(plan, Join) and plan.kind is JoinKind.NULL_AWARE_ANTI):
         return plan
     return plan.map_expressions(lambda expr: simplify_expr(expr, context))
 

@@ -106,5 +106,5 @@ def _is_repeatable(node: PhysicalPlan) -> bool:
             return False
     elif not isinstance(node, _REPEATABLE):
         return False
-    calls = (part for expr in node.expressions for part in expr.walk() if isinstance(part, Call))
+    calls = (part for expr in node.computations for part in expr.walk() if isinstance(part, Call))
     return all(is_deterministic_function(call.function) for call in calls)

@@ -63,7 +63,7 @@ def _largest_id(plan: LogicalPlan) -> int:
     largest = 0
     for node in plan.walk():
         for root in node.expressions:
-            for expr in root.walk():
+            for expr in (root,) if isinstance(root, ColumnRef) else root.walk():
                 if isinstance(expr, (Alias, ColumnRef)):
                     largest = max(largest, expr.column_id)
     return largest

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from sharkpy.base.tree import TreeNode
-from sharkpy.plan.expr import Expr
+from sharkpy.plan.expr import ColumnRef, Expr
 
 P = TypeVar("P", bound="PlanNode[Any]")
 
@@ -24,6 +24,13 @@ class PlanNode(TreeNode[P]):
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions that this node holds directly."""
         return self.held(Expr)
+
+    @property
+    def computations(self) -> tuple[Expr, ...]:
+        """The expressions that this node holds directly and that are not columns. A scan has a column for each that it
+        reads.
+        """
+        return tuple([expr for expr in self.held(Expr) if not isinstance(expr, ColumnRef)])
 
     def map_expressions(self, function: Callable[[Expr], Expr]) -> Self:
         return self.map_held(Expr, function)

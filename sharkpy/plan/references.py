@@ -12,6 +12,8 @@ from sharkpy.plan.subqueries import SUBQUERIES, Exists, InSubquery, ScalarSubque
 
 def column_ids(expr: Expr) -> frozenset[int]:
     """Return the ids of all columns used in `expr`, including outer references of its subqueries."""
+    if isinstance(expr, ColumnRef):
+        return frozenset((expr.column_id,))
     found: set[int] = set()
     for node in expr.walk():
         if isinstance(node, ColumnRef):
@@ -38,7 +40,7 @@ def free_column_ids(plan: LogicalPlan) -> frozenset[int]:
     for node in plan.walk():
         produced.update(column.column_id for column in node.new_columns)
         for expr in node.expressions:
-            for inner in expr.walk():
+            for inner in (expr,) if isinstance(expr, ColumnRef) else expr.walk():
                 if isinstance(inner, ColumnRef):
                     used.add(inner.column_id)
                 elif isinstance(inner, SUBQUERIES):

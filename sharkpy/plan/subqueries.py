@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.catalog.model import Table
-from sharkpy.plan.expr import ColumnRef, Expr
+from sharkpy.plan.expr import Expr
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.values.types import BOOLEAN, DataType
 
@@ -118,7 +118,5 @@ def _scans(plan: LogicalPlan, waiting: list[LogicalPlan]) -> Iterator[Scan]:
     for node in plan.walk():
         if isinstance(node, Scan):
             yield node
-        for expr in node.expressions:
-            # A scan may have thousands of columns.
-            if not isinstance(expr, ColumnRef):
-                waiting += [part.plan for part in expr.walk() if isinstance(part, SUBQUERIES)]
+        for expr in node.computations:
+            waiting += [part.plan for part in expr.walk() if isinstance(part, SUBQUERIES)]

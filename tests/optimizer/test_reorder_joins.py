@@ -2,17 +2,20 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.optimizer.context import ColumnEstimate
-from sharkpy.optimizer.join_graph import JoinGraph, build_graph
+from sharkpy.optimizer.join_graph import JoinGraph, KeyClass, build_graph
 from sharkpy.optimizer.rules import reorder_joins as reorder_joins_module
 from sharkpy.optimizer.rules.reorder_joins import Order, reorder_joins
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Scan
+from sharkpy.values.types import INT
 from tests.examples import examples
 from tests.optimizer.builder import Statistics, both, call, context, cross, eq, join, nodes, scan
 from tests.waiting import allowed
@@ -137,3 +140,23 @@ def test_many_relations_on_one_column_take_seconds() -> None:
     began = time.monotonic()
     reordered(plan)
     assert time.monotonic() - began < allowed(4)
+
+
+class _Counted:
+    """Items that count how often they are read."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items, self.num_reads = items, 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.num_reads += 1
+        return iter(self.items)
+
+
+def test_the_search_looks_for_the_member_of_a_set_once() -> None:
+    columns = [ColumnRef(number, f"k{number}", INT) for number in range(3)]
+    members: Any = _Counted([(number, column, 10.0 - number) for number, column in enumerate(columns)])
+    keys = KeyClass(members, 0b111)
+    assert [keys.member(0b011) for _ in range(5)] == [(columns[1], 9.0)] * 5
+    assert keys.member(0b101) == (columns[2], 8.0)
+    assert members.num_reads == 2

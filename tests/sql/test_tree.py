@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from sharkpy.base.tree import TreeNode, node_fields
 from sharkpy.physical import operators
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Filter, Given, Join, LogicalPlan, Scan, Step, Union, Values
+from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Filter, Given, Join, LogicalPlan, Project, Scan, Step, Union, Values
 from sharkpy.plan.references import is_deep
 from sharkpy.plan.subqueries import InSubquery, ScalarSubquery
 from sharkpy.values.types import BOOLEAN, INT
@@ -53,6 +53,12 @@ def test_transformations_that_change_nothing_return_the_same_object() -> None:
     changed = rows.map_expressions(lambda expr: C if expr is B else expr)
     assert changed == Values((A,), ((tree,), (C,)))
     assert changed.rows[0] is rows.rows[0]
+
+
+def test_computations_are_the_expressions_that_are_not_columns() -> None:
+    plan = Project(Values((A, B), ()), (A, Alias(_sum(A, B), 7, "x"), B))
+    assert plan.computations == (Alias(_sum(A, B), 7, "x"),)
+    assert Values((A, B), ()).computations == ()
 
 
 def test_depth_is_counted_in_levels() -> None:

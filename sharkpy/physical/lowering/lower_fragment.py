@@ -86,7 +86,7 @@ def _check_size(fragment: PhysicalPlan, sql: str) -> None:
     """Raise ResourceError 54000 for a query that DuckDB would plan for many seconds, without reacting to interrupts."""
     if sql.count("(") <= MOST_CALLS:
         return
-    exprs = (expr for node in fragment.walk() for root in node.expressions for expr in root.walk())
+    exprs = (expr for node in fragment.walk() for root in node.computations for expr in root.walk())
     if sum(not isinstance(expr, (ColumnRef, Literal)) for expr in exprs) > MOST_CALLS:
         message = f"the query computes more than {MOST_CALLS:,} expressions"
         raise ResourceError(message, hint="write it as several statements", sqlstate="54000")
@@ -323,7 +323,7 @@ def function_use(function: UserFunction, call: Call | AggregateCall | WindowCall
 
 
 def _functions_of(plan: PhysicalPlan) -> Iterator[FunctionUse]:
-    for expr in plan.expressions:
+    for expr in plan.computations:
         for part in expr.walk():
             yield from _use(part)
     if not isinstance(plan, StepOperator):

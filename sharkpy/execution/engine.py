@@ -193,8 +193,12 @@ class Engine:
         shm_dir, limit = self.conf.value(settings.STORE_SHM_DIR), self.conf.value(settings.STORE_MEMORY_LIMIT)
         return ExecutorWriter(shm_dir, self.store.local_dir, limit)
 
-    def task_settings(self, writer: Any = None) -> TaskSettings:
-        """Return the settings of tasks in workers; stages that store blocks pass a `writer`."""
+    def task_settings(self, writer: Any = None, *, is_alone: bool = False) -> TaskSettings:
+        """Return the settings of tasks in workers; stages that store blocks pass a `writer`.
+
+        If a task `is_alone` in its stage, it uses all cores of this machine. It sees all rows, so DuckDB orders its
+        joins. Its rows may come in another order in each attempt.
+        """
         share = machine_memory() * 2 // 5 // max(1, self.parallelism)
         memory = self.conf.value(settings.TASK_MEMORY) or max(share, _MIN_MEMORY)
         spilled, value_bytes = self.conf.value(settings.TEMP_BYTES), self.conf.value(settings.VALUE_BYTES)
@@ -209,6 +213,9 @@ class Engine:
         if not self.is_local:
             # The memory and temporary folder of the worker's machine are not known here.
             connection = replace(connection, memory_limit=self.conf.value(settings.TASK_MEMORY), temp_directory="")
+        elif is_alone:
+            threads = max(1, min(self.parallelism, memory // _THREAD_MEMORY))
+            connection = replace(connection, threads=threads, keeps_join_order=False)
         return TaskSettings(
             connection,
             self.conf.value(settings.RESULT_BATCH_ROWS),

@@ -49,7 +49,11 @@ from sharkpy.plan.logical import LogicalPlan
 MOST_INPUTS = 5_000
 """Limit on the queries of a UNION. DuckDB's planning time grows with the square of their number."""
 _SINGLE_SCAN_BYTES = 32 << 20
-"""Encoded bytes that one task may read even if several could."""
+"""Encoded bytes that one task with one core may read even if several could."""
+_ALL_CORES_BYTES = 256 << 20
+"""Encoded bytes of a query's scans that one task with all cores of the machine may read."""
+_ONE_CORE_SHARE = 10
+"""Factor by which a task with one core may read fewer rows: several tasks would have as many cores."""
 _BUCKET_BYTES = 64 << 20
 """Encoded bytes of a query's scans per bucket of an exchange."""
 
@@ -71,6 +75,7 @@ class Planner:
         self._scanned_bytes = sum(map(scanned_bytes, self._scans.values()))
         self._placement = place_query(self._root, self._scanned_bytes, context)
         self._is_driver = self._placement.is_driver
+        self._is_one_task = self._runs_in_one_task()
         self._num_buckets = choose_buckets(
             context.default_parallelism,
             self._scanned_bytes,
@@ -127,19 +132,36 @@ class Planner:
             # Both parts are divided among tasks, or both are in one: otherwise each task's union would repeat one part.
             parts = [part for part in scan.inputs if isinstance(part, (BlockScan, FileScan))]
             return replace(scan, inputs=tuple(replace(part, is_single=self._is_driver) for part in parts))
-        if not isinstance(scan, ValuesScan) and (self._is_driver or self._is_one_task(scan)):
+        if not isinstance(scan, ValuesScan) and (self._is_driver or self._reads_alone(scan)):
             return replace(scan, is_single=True)
         return scan
 
-    def _is_one_task(self, scan: BlockScan | FileScan) -> bool:
-        """True if more tasks would have no work, or an exchange would cost more than they save."""
+    def _runs_in_one_task(self) -> bool:
+        """True if a task with all cores of this machine runs the query faster than stages with exchanges.
+
+        Programs that ask for RDD tasks get several, and so do queries above the driver's limit.
+        """
+        context, scans = self._context, list(self._scans.values())
+        is_free = context.is_local and context.placement is None and self._placement.is_fixed
+        if not is_free or not all(isinstance(scan, BlockScan) for scan in scans):
+            return False
+        rows = sum(scan.blocks.num_rows for scan in scans if isinstance(scan, BlockScan))
+        return rows <= self._single_task_rows and self._scanned_bytes <= _ALL_CORES_BYTES
+
+    @property
+    def _single_task_rows(self) -> int:
         values = self._context.conf
-        limit = values.value(settings.SINGLE_TASK_ROWS) if values.value(settings.SINGLE_TASK_BYTES) else 0
+        return values.value(settings.SINGLE_TASK_ROWS) if values.value(settings.SINGLE_TASK_BYTES) else 0
+
+    def _reads_alone(self, scan: BlockScan | FileScan) -> bool:
+        """True if more tasks would have no work, or an exchange would cost more than they save."""
+        limit = self._single_task_rows
         if isinstance(scan, FileScan):
             return limit > 0 and len(scan.splits.splits) == 1
-        if scan.blocks.num_kept == 1 or limit <= 0:
+        if self._is_one_task or scan.blocks.num_kept == 1 or limit <= 0:
             return limit > 0
-        is_short = scan.blocks.num_rows * max(self._context.default_parallelism, 1) <= limit
+        cores = max(self._context.default_parallelism, 1)
+        is_short = scan.blocks.num_rows * cores <= limit // _ONE_CORE_SHARE
         return is_short and scanned_bytes(scan) <= _SINGLE_SCAN_BYTES
 
     def _aggregate(self, node: logical.Aggregate) -> PhysicalPlan:

@@ -44,6 +44,23 @@ def test_results_come_in_the_order_of_tasks(spark_engine: Engine) -> None:
     assert (profile.num_tasks, profile.rows_out, profile.placement) == (20, 2000, "rdd")
 
 
+@pytest.mark.parametrize(("tasks", "threads"), [(1, 2), (2, 1)])
+def test_a_task_that_is_alone_uses_all_cores(spark_engine: Engine, tasks: int, threads: int) -> None:
+    assert spark_engine.parallelism == 2
+    asked = "SELECT CAST(current_setting('threads') AS BIGINT) AS c0, current_setting('disabled_optimizers') AS c1"
+    found = collect(stage_runner(spark_engine), stage(asked, tasks=tasks))
+    assert found == [(threads, "" if tasks == 1 else "join_order")] * tasks
+
+
+def test_rows_for_an_exchange_come_from_one_thread(spark_engine: Engine) -> None:
+    runner = stage_runner(spark_engine)
+    asked = "SELECT CAST(current_setting('threads') AS BIGINT) AS c0, '' AS c1"
+    runner.rdd.exchange(stage(asked, sink=SingleSink()), 1, 1)
+    given = stage("SELECT c0, c1 FROM in0", ExchangeColumns("in0", 1, SCHEMA), singles=frozenset((1,)))
+    assert collect(runner, given) == [(1, "")]
+    runner.close()
+
+
 def test_a_hash_exchange_moves_equal_keys_together(spark_engine: Engine) -> None:
     runner = stage_runner(spark_engine)
     observed = runner.rdd.exchange(numbers(1000, sink=HashSink(("c0",), 4), tasks=3), 1, 4)

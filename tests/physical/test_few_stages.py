@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
@@ -21,8 +23,8 @@ from tests.physical.simulate import World, cached, ids, unordered
 
 FACTS = pa.table({"k": pa.array([i % 7 for i in range(900)], pa.int64()), "v": pa.array(range(900), pa.int64())})
 KEYS = pa.table({"key": pa.array([1, 3, 5, 11], pa.int64()), "name": pa.array(["a", "b", "c", "d"])})
-WIDE = "1800"
-"""Limit with two cores: tables of 900 rows are one task, larger ones are several."""
+WIDE = "18000"
+"""Limit with two cores: a task with one core reads a table of 900 rows, larger ones are several tasks."""
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +65,20 @@ def test_a_table_of_one_block_is_scanned_by_one_task(store):
 def test_a_query_over_tables_of_one_task_is_one_stage(store):
     w = world(store, shark_task_single_max_rows=WIDE)
     assert exchanges(plan_physical(joined(w), w.context("rdd")).root) == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_local", "is_one_task"), [("904", True, True), ("903", True, False), ("904", False, False)]
+)
+def test_one_task_with_all_cores_reads_few_rows(store, limit, is_local, is_one_task):
+    w = world(store, shark_task_single_max_rows=limit, shark_placement_driver="false")
+    plan = plan_physical(joined(w), replace(w.context(None), is_local=is_local)).root
+    assert (exchanges(plan) == []) is is_one_task
+
+
+def test_a_program_that_asks_for_tasks_gets_several(store):
+    w = world(store, shark_task_single_max_rows="904")
+    assert exchanges(plan_physical(joined(w), w.context("rdd")).root)
 
 
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI])

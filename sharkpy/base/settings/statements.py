@@ -137,8 +137,9 @@ SINGLE_TASK_BYTES = Setting(
 )
 SINGLE_TASK_ROWS = Setting(
     "shark.task.single.max.rows",
-    2_000_000,
-    "A single task reads a cached table if its rows times the number of cores are at most this. 0: never.",
+    20_000_000,
+    "Maximum rows of cached tables that a query on one machine reads in a single task, with all cores. A task with one"
+    " core reads a table alone if its rows times the number of cores are at most a tenth of this. 0: never.",
 )
 SINGLE_SORT_ROWS = Setting(
     "shark.sort.single.max.rows",

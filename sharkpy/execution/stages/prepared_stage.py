@@ -13,14 +13,13 @@ from sharkpy.execution.stages.stage_outputs import StageOutputs
 from sharkpy.execution.stages.stage_recorder import Payloads
 from sharkpy.execution.tasks.parquet_scan import for_workers
 from sharkpy.execution.workers.frames import FrameBuffer
-from sharkpy.execution.workers.stage_task import StageTask, payloads_by_exchange
+from sharkpy.execution.workers.stage_task import StageTask, TaskSettings, payloads_by_exchange
 from sharkpy.optimizer.buckets import Packed, packing_decision
 from sharkpy.physical.stage import Stage, merged_inputs, preferred_host
 from sharkpy.physical.stage_program import BlockColumns, FileSink, StageSink, TaskInput
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess
 
 if TYPE_CHECKING:
-    from sharkpy.columnar.block_writer import BlockWriter, ExecutorWriter
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.plan.arrow_data import GivenRows
 
@@ -63,9 +62,9 @@ def prepare(
     stage: Stage,
     exchange_id: int | None,
     run_id: int,
-    writer: BlockWriter | ExecutorWriter | None = None,
+    settings: TaskSettings,
 ) -> PreparedStage:
-    """Prepare the stage for run `run_id`. Its rows go to `exchange_id`, and `writer` writes its blocks."""
+    """Prepare the stage for run `run_id`. Its rows go to `exchange_id`. Its tasks have `settings`."""
     jobs, engine = run.engine.jobs, run.engine
     base, packed = _input_frames(run, outputs, jobs, stage)
     tasks = tuple(for_workers(merged_inputs([stage.tasks[planned] for planned in task])) for task in packed)
@@ -74,7 +73,7 @@ def prepare(
     if engine.is_local:
         engine.recipes.save()
     accesses = _accesses(tasks, stage.program.sink)
-    settings = replace(engine.task_settings(writer), is_profiled=run.is_profiled, accesses=accesses)
+    settings = replace(settings, is_profiled=run.is_profiled, accesses=accesses)
     parts = _pickled_parts(tasks)
     task = StageTask(run_id, stage.program, parts, broadcasts, exchange_id, settings, engine.stop_dir)
     return PreparedStage(base, task, tasks, stage.given_rdd)

@@ -26,7 +26,6 @@ from sharkpy.execution.statement import Progress, ProgressListener, Statement, i
 from sharkpy.execution.tasks.error_conversion import as_shark_error
 from sharkpy.execution.tasks.parquet_scan import note_invalid_text
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
-from sharkpy.execution.tasks.small_files import knows_rows, reads_streams
 from sharkpy.execution.workers.connection_pool import ConnectionPool, QueryConnections
 from sharkpy.optimizer.decisions import Place
 from sharkpy.physical.operators import BlockScan
@@ -102,16 +101,9 @@ class QueryRun:
     ) -> Iterator[DuckDBPyConnection]:
         """Borrow a DuckDB connection for the program over `part`.
 
-        Joins keep the planned order if the program says so, or if DuckDB cannot know the row counts of all inputs. If
-        the planner knew these, they also build the planned sides. That takes another database: two that are in use
-        divide their memory when one begins or ends.
+        Two databases that are in use divide their memory when one begins or ends.
         """
-        database = self.database
-        if program is not None and len(program.inputs) > 1:
-            if reads_streams(program, part):
-                database = database.in_order(keeps_sides=knows_rows(program, part))
-            elif program.keeps_order:
-                database = database.in_order()
+        database = self.database if program is None else self.database.suited_to(program, part)
         functions = None if program is None else _functions_of(program)
         with self._connections.borrowed(database, self.statement, functions) as connection:
             self.check()

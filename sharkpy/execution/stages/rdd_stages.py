@@ -26,7 +26,7 @@ from sharkpy.execution.tasks.report import BlockResult, TaskReport
 from sharkpy.execution.workers.frames import remove_frames
 from sharkpy.physical.plan import ExchangeStatistics
 from sharkpy.physical.stage import Stage
-from sharkpy.physical.stage_program import BlockSink, RangeSink
+from sharkpy.physical.stage_program import BlockSink, RangeSink, ResultSink
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,8 @@ class RddStages:
             hint = "call cache() on the TableRDD first, or save it as a table"
             raise UnsupportedError(f"a TableRDD of a query over {stage.given_rdd.label} is not supported", hint=hint)
         with self.run.observer.running(stage):
-            prepared = prepare(self.run, self.outputs, stage, None, self.run.engine.jobs.new_run())
+            settings = self.run.engine.task_settings()
+            prepared = prepare(self.run, self.outputs, stage, None, self.run.engine.jobs.new_run(), settings)
         self.run.outlive_statement()
         return prepared
 
@@ -161,7 +162,9 @@ class RddStages:
         run_id = self.run.engine.jobs.new_run()
         stores = isinstance(stage.program.sink, BlockSink)
         writer = replace(self.run.engine.task_writer(), prefix=self._block_prefix(run_id)) if stores else None
-        return prepare(self.run, self.outputs, stage, exchange_id, run_id, writer)
+        is_alone = len(stage.tasks) == 1 and isinstance(stage.program.sink, ResultSink) and not stage.given
+        settings = self.run.engine.task_settings(writer, is_alone=is_alone)
+        return prepare(self.run, self.outputs, stage, exchange_id, run_id, settings)
 
     def _block_prefix(self, run_id: int) -> str:
         return f"{self._name}-{run_id}-"

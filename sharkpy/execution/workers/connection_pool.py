@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.settings import VALUE_BYTES
 from sharkpy.columnar.host import machine_memory
+from sharkpy.execution.tasks.small_files import knows_rows, reads_streams
 from sharkpy.execution.workers.memory_shares import MemoryShares
 from sharkpy.execution.workers.worker_environment import EXPECTED, check_worker
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from sharkpy.physical.stage_program import StageProgram, TaskInput
     from sharkpy.udf.connection import CallingConnection
 
 _log = logging.getLogger(__name__)
@@ -39,9 +41,9 @@ _CLOSE_PAUSE = 0.05
 class ConnectionSettings:
     """Settings of DuckDB connections; `memory_limit` is in bytes, and spilled data goes to `temp_directory`.
 
-    `threads` is 1 in a worker. For a worker on another host, `memory_limit` and `temp_directory` may be 0 and "": its
-    machine sets them. `keeps_join_order` keeps joins in the order of the SQL, since a task sees a part of the rows
-    without statistics. With `keeps_join_sides` each join builds its right side.
+    `threads` is 1 in a worker if its stage has several tasks. For a worker on another host, `memory_limit` and
+    `temp_directory` may be 0 and "": its machine sets them. `keeps_join_order` keeps joins in the order of the SQL,
+    since a task sees a part of the rows without statistics. With `keeps_join_sides` each join builds its right side.
     """
 
     threads: int
@@ -111,6 +113,18 @@ class ConnectionPool:
         self._functions = _Functions()
         self._idle: list[_Cursor] = []
         self._in_order = dict[bool, ConnectionPool]()
+
+    def suited_to(self, program: StageProgram, part: TaskInput) -> ConnectionPool:
+        """Return the pool for the program over `part`.
+
+        Joins keep the planned order if the program says so, or if DuckDB cannot know the row counts of all inputs. If
+        the planner knew these, they also build the planned sides. That takes another database.
+        """
+        if self.settings.keeps_join_order or len(program.inputs) < 2:
+            return self
+        if reads_streams(program, part):
+            return self.in_order(keeps_sides=knows_rows(program, part))
+        return self.in_order() if program.keeps_order else self
 
     def in_order(self, *, keeps_sides: bool = False) -> ConnectionPool:
         """Return a pool with joins in the order of the SQL, for inputs whose row counts DuckDB cannot know.

@@ -113,8 +113,8 @@ class StageTask:
         metrics = TaskMetrics()
         try:
             with ending_with_job(self.stop_dir) as statement:
-                pool = process_pool(self.settings.connection)
-                data = self._data(partition, frames, metrics, statement, pool)
+                part, pool = self._part(partition)
+                data = self._data(partition, part, frames, metrics, statement, pool)
                 rows = self.settings.batch_rows
                 with (
                     pool.borrow(statement) as connection,
@@ -142,8 +142,8 @@ class StageTask:
     def _outputs(
         self, partition: int, frames: Iterable[Any], metrics: TaskMetrics, statement: Cancellation
     ) -> Iterator[Payload | BlockResult | FileResult]:
-        pool = process_pool(self.settings.connection)
-        data = self._data(partition, frames, metrics, statement, pool)
+        part, pool = self._part(partition)
+        data = self._data(partition, part, frames, metrics, statement, pool)
         header = partition if self.exchange_id is None else self.exchange_id
         settings, temp_dir = self.settings, str(Path(pool.settings.temp_directory).parent)
         context = SinkContext(
@@ -152,9 +152,15 @@ class StageTask:
         with pool.borrow(statement) as connection:
             yield from run_task(self.program, data, connection, context, metrics, self.settings.batch_rows)
 
+    def _part(self, partition: int) -> tuple[TaskInput, ConnectionPool]:
+        """Return the task's part of the data, and the connections for the program over it."""
+        part = _load_part(self.parts, partition)
+        return part, process_pool(self.settings.connection).suited_to(self.program, part)
+
     def _data(
         self,
         partition: int,
+        part: TaskInput,
         frames: Iterable[Any],
         metrics: TaskMetrics,
         statement: Cancellation,
@@ -167,10 +173,11 @@ class StageTask:
         given = {spec.relation: frames for spec in self.program.data_inputs if isinstance(spec, GivenColumns)}
         buffer = FrameBuffer(pool.settings.decoded_limit, pool.settings.temp_directory)
         return TaskData(
-            part=_load_part(self.parts, partition),
+            part=part,
             payloads={} if given else payloads_by_exchange(frames, buffer),
             broadcasts={exchange_id: load_broadcast(source) for exchange_id, source in self.broadcasts},
             decoded_limit=pool.settings.decoded_limit,
+            threads=pool.settings.threads,
             rebuild=self._rebuild(metrics),
             connections=lambda _: pool.borrow(statement),
             statement=statement,

@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,19 +94,47 @@ def ending_with_job(folder: str) -> Iterator[Cancellation]:
     if not group:
         yield statement
         return
-    done, path = threading.Event(), stop_file(Path(folder), group)
-    threading.Thread(target=_watch, args=(path, done, statement), name="sharkpy-stop", daemon=True).start()
-    try:
+    with _WATCH.watching(stop_file(Path(folder), group), statement):
         yield statement
-    finally:
-        done.set()
 
 
-def _watch(path: Path, done: threading.Event, statement: Cancellation) -> None:
-    while not done.is_set():
-        if path.exists() and not done.is_set():
-            try:
-                statement.cancel()
-            finally:
-                os.kill(os.getpid(), signal.SIGKILL)
-        done.wait(_LOOK_SECONDS)
+class _Watch:
+    """Thread that looks for the files of this process's tasks, made at the first task: a start takes a millisecond."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watched: dict[Cancellation, Path] = {}
+        self._begun = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def watching(self, path: Path, statement: Cancellation) -> Iterator[None]:
+        with self._lock:
+            self._watched[statement] = path
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="sharkpy-stop", daemon=True)
+                self._thread.start()
+        self._begun.set()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._watched[statement]
+
+    def _run(self) -> None:
+        while True:
+            self._begun.wait()
+            time.sleep(_LOOK_SECONDS)
+            with self._lock:
+                watched = list(self._watched.items())
+                if not watched:
+                    self._begun.clear()
+            for statement, path in watched:
+                if path.exists() and statement in self._watched:
+                    try:
+                        statement.cancel()
+                    finally:
+                        os.kill(os.getpid(), signal.SIGKILL)
+
+
+_WATCH = _Watch()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sharkpy.execution.stages import stage_outputs
 from sharkpy.execution.stages.stage_outputs import buffer_rows
 from sharkpy.execution.workers import frames
-from sharkpy.execution.workers.frames import FrameBuffer, receive_frame, remove_frames, send_frame
+from sharkpy.execution.workers.frames import FrameBuffer, FrameList, receive_frame, remove_frames, send_frame
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 
@@ -37,6 +37,14 @@ def test_a_buffer_given_up_leaves_no_file(tmp_path: Path) -> None:
     buffer.append(b"abc")
     buffer.close()
     assert list(tmp_path.iterdir()) == []
+
+
+@given(frames=st.lists(st.binary(max_size=200)), limit=st.integers(0, 600))
+def test_each_frame_is_reported_or_yielded(frames: list[bytes], limit: int) -> None:
+    kept = FrameList(limit)
+    yielded = [bytes(sent) for frame in frames for sent in kept.add(frame)]
+    assert kept.frames == (tuple(frames) if limit and sum(map(len, frames)) <= limit else None)
+    assert yielded == (frames if kept.frames is None else [])
 
 
 @pytest.mark.parametrize("size", [8, 100, frames.FILE_BYTES, frames.FILE_BYTES + 1, 3 << 20])

@@ -306,6 +306,28 @@ def test_tasks_without_a_report_are_an_error(
         run(stage_runner(spark_engine))
 
 
+@pytest.mark.parametrize(("count", "is_served"), [(10, False), (20_000, True), (200_000, False)])
+def test_small_results_come_with_the_reports(
+    spark_engine: Engine, monkeypatch: pytest.MonkeyPatch, count: int, is_served: bool
+) -> None:
+    """Rows of more than a megabyte are in a file, whose name is small."""
+    received, served = spark_engine.jobs._received, list[object]()
+    monkeypatch.setattr(spark_engine.jobs, "_received", lambda what: served.append(what) or received(what))
+    assert collect(stage_runner(spark_engine), numbers(count)) == [(i, f"s{i}") for i in range(count)] * 2
+    assert bool(served) == is_served
+
+
+def test_small_and_large_results_of_one_stage(spark_engine: Engine) -> None:
+    sql = "SELECT c0, repeat('x', CAST(c0 AS INT)) AS c1 FROM in0"
+    runner = stage_runner(spark_engine)
+    runner.rdd.exchange(stage("SELECT range * 400000 AS c0, '' AS c1 FROM range(2)", sink=HashSink(("c0",), 2)), 1, 2)
+    sizes = sorted(
+        (c0, len(str(c1))) for c0, c1 in collect(runner, stage(sql, ExchangeColumns("in0", 1, SCHEMA), tasks=2))
+    )
+    assert sizes == [(0, 0), (400_000, 400_000)]
+    runner.close()
+
+
 def test_a_shuffle_has_a_serializer_that_is_made_at_once_and_holds_no_payload(spark_engine: Engine) -> None:
     runner = stage_runner(spark_engine)
     runner.rdd.exchange(numbers(10, sink=HashSink(("c0",), 4)), 1, 4)

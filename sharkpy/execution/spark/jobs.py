@@ -86,7 +86,8 @@ class SparkJobs:
         self.pair_serializer: Any = self._pair_serializer()
         self._python_rdd: Any = self.jvm.PythonRDD
         self._python_function: Any = self.jvm.SimplePythonFunction
-        self._converters: Any = self.jvm.scala.jdk.javaapi.CollectionConverters
+        self._serve: Any = self._python_rdd.serveIterator
+        self._as_scala: Any = self.jvm.scala.jdk.javaapi.CollectionConverters.asScala
         self._environ: Any = self.jvm.java.util.HashMap({**self.context.environment, **spark.environ})
         self._includes: Any = self.jvm.java.util.ArrayList(self.context._python_includes)
         self._no_broadcasts: Any = self.jvm.java.util.ArrayList()
@@ -252,21 +253,32 @@ class SparkJobs:
         """Wait for background cleanup of queries."""
         self._cleaning.shutdown(wait=True)
 
-    def collect(self, frames: Any, partitions: Sequence[int], *, is_all: bool = False) -> list[pa.Buffer]:
-        """Return the frames of `partitions` in order; `is_all` if these are all partitions. Raise Spark's errors."""
+    def collect(
+        self, frames: Any, partitions: Sequence[int], *, is_all: bool = False, run_id: int | None = None
+    ) -> list[pa.Buffer]:
+        """Return the frames of `partitions` in order; `is_all` if these are all partitions. Raise Spark's errors.
+
+        Frames in the reports of `run_id` come first.
+        """
+        if not is_all:
+            served = self._received(self._python_rdd.runJob(self.scala_context, frames, self._numbers(partitions)))
+            return [*self._reported_frames(run_id, partitions), *served]
+        collected = frames.collectAsync().get()
+        reported = self._reported_frames(run_id, partitions)
+        if run_id is not None and all(report.frames is not None for report in self.book.seen(run_id)):
+            return reported
+        # `runJob` would parse the class SparkContext, which takes milliseconds.
+        return [*reported, *self._received(self._serve(self._as_scala(collected).iterator(), "sharkpy-frames"))]
+
+    def _reported_frames(self, run_id: int | None, partitions: Sequence[int]) -> list[pa.Buffer]:
+        reports = () if run_id is None else self.book.seen(run_id)
+        return [pa.py_buffer(frame) for one in reports if one.partition in partitions for frame in one.frames or ()]
+
+    def _received(self, connection: Any) -> list[pa.Buffer]:
         from pyspark.util import _load_from_socket
 
-        connection = self._serve_all(frames) if is_all else self._serve(frames, partitions)
         with _load_from_socket(connection, self._frames) as stream:
             return [pa.py_buffer(frame) for frame in stream]
-
-    def _serve(self, frames: Any, partitions: Sequence[int]) -> Any:
-        return self._python_rdd.runJob(self.scala_context, frames, self._numbers(partitions))
-
-    def _serve_all(self, frames: Any) -> Any:
-        """Serve frames like `_serve`, without runJob's parsing of the class SparkContext, which takes milliseconds."""
-        collected = frames.collectAsync().get()
-        return self._python_rdd.serveIterator(self._converters.asScala(collected).iterator(), "sharkpy-frames")
 
     def _numbers(self, numbers: Sequence[int]) -> Any:
         """Return a Java list of numbers. A range's list is cached, as each number takes a round trip."""

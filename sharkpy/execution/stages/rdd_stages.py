@@ -47,7 +47,7 @@ class RddStages:
         start = time.perf_counter()
         jobs = self.run.engine.jobs
 
-        def run(frames: Any) -> ExchangeOutput:
+        def run(frames: Any, _: int) -> ExchangeOutput:
             is_ordered = isinstance(stage.program.sink, RangeSink)
             return run_map_stage(jobs, frames, exchange_id, num_buckets, is_ordered=is_ordered)
 
@@ -68,10 +68,12 @@ class RddStages:
         start = time.perf_counter()
         jobs = self.run.engine.jobs
 
-        def run(frames: Any) -> None:
-            count = frames.getNumPartitions()
-            wanted = range(count) if only_tasks is None else [task for task in sorted(only_tasks) if task < count]
-            jobs.collect(frames, wanted, is_all=only_tasks is None)
+        def run(frames: Any, run_id: int) -> None:
+            if only_tasks is None:
+                jobs.collect(frames, (), is_all=True, run_id=run_id)
+            else:
+                count = frames.getNumPartitions()
+                jobs.collect(frames, [task for task in sorted(only_tasks) if task < count], run_id=run_id)
 
         _, reports = self._run_whole(stage, None, run, only_tasks)
         self.run.note(stage, len(reports), reports, start)
@@ -127,7 +129,7 @@ class RddStages:
         self,
         stage: Stage,
         exchange_id: int | None,
-        run: Callable[[Any], Any],
+        run: Callable[[Any, int], Any],
         only_tasks: frozenset[int] | None = None,
     ) -> tuple[Any, list[TaskReport]]:
         """Run one job over all tasks, again after lost blocks were rebuilt. Return its result and the reports."""
@@ -142,7 +144,7 @@ class RddStages:
                     self.run.engine.store.claim(self._block_prefix(prepared.run_id))
                 group = jobs.job_group(self.run.group, self.run.description, self.run.pool, prepared.run_id)
                 with group, jobs.reported(prepared.run_id, listener) as reports:
-                    output = run(frames)
+                    output = run(frames, prepared.run_id)
                     tasks = range(prepared.num_tasks)
                     jobs.check_tasks(prepared.run_id, tasks if only_tasks is None else only_tasks.intersection(tasks))
                 break
@@ -226,7 +228,7 @@ class WaveReader:
 
     def _collect(self, wave: range) -> list[pa.Buffer]:
         with self.jobs.job_group(self.run.group, self.run.description, self.run.pool, self.run_id):
-            return self.jobs.collect(self.rdd, wave, is_all=wave == range(self.count))
+            return self.jobs.collect(self.rdd, wave, is_all=wave == range(self.count), run_id=self.run_id)
 
     def _ordered(self, frames: list[pa.Buffer], wave: range) -> list[pa.Buffer]:
         self.jobs.check_tasks(self.run_id, wave)

@@ -93,6 +93,8 @@ class TaskReport:
     """Host and process that ran the task; "" in the driver."""
     attempt: int = 0
     """Runs of the task that were lost before, with their workers."""
+    frames: tuple[bytes, ...] | None = None
+    """All frames of the task for the driver, if they are small; None if they come through Spark."""
 
 
 @dataclass(slots=True)

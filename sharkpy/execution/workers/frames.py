@@ -9,7 +9,7 @@ import contextlib
 import os
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,34 @@ class FrameBuffer:
             self._path.unlink(missing_ok=True)
 
 
+REPORTED_BYTES = 256 << 10
+"""Bytes of a task's frames up to which its report has them."""
+
+
+class FrameList:
+    """Frames of a task in the order of `add`, while they have at most `limit` bytes. A limit of 0 means none."""
+
+    def __init__(self, limit: int) -> None:
+        self._left = limit
+        self._frames: list[bytes | pa.Buffer] | None = [] if limit else None
+
+    def add(self, frame: bytes | pa.Buffer) -> Iterator[bytes | pa.Buffer]:
+        """Add a frame. If the frames exceed the limit, yield them instead, now and from now on."""
+        if self._frames is None:
+            yield frame
+            return
+        self._frames.append(frame)
+        self._left -= len(frame)
+        if self._left < 0:
+            yield from self._frames
+            self._frames = None
+
+    @property
+    def frames(self) -> tuple[bytes, ...] | None:
+        """All frames, or None if they were yielded."""
+        return None if self._frames is None else tuple(map(bytes, self._frames))
+
+
 def map_once(path: Path) -> pa.Buffer:
     """Map a file and unlink it. Its space is freed when no mapping is left."""
     with pa.memory_map(str(path), "r") as mapped:
@@ -98,8 +126,10 @@ def receive_frame(frame: pa.Buffer) -> pa.Buffer:
 
 def remove_frames(folder: str, prefix: str) -> None:
     """Remove frames that were sent but not received."""
-    for path in Path(folder).glob(f"{prefix}*"):
-        path.unlink(missing_ok=True)
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(prefix):
+                Path(entry.path).unlink(missing_ok=True)
 
 
 def write_stream(path: Path, header: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:

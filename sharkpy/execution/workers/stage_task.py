@@ -30,7 +30,14 @@ from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task, task_batches
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings, process_pool
-from sharkpy.execution.workers.frames import BroadcastSource, FrameBuffer, load_broadcast, send_frame
+from sharkpy.execution.workers.frames import (
+    REPORTED_BYTES,
+    BroadcastSource,
+    FrameBuffer,
+    FrameList,
+    load_broadcast,
+    send_frame,
+)
 from sharkpy.execution.workers.task_failure import TaskError, ending_with_job, receives_reports
 from sharkpy.physical.stage_program import GivenColumns, StageProgram, TaskInput
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess
@@ -74,7 +81,10 @@ class StageTask:
     stop_dir: str = ""
     """Folder in which a file ends a job's tasks: see `stop_file`."""
     reports: Any = None
-    """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace."""
+    """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace.
+
+    Small frames for the driver come with the report, which saves a connection to the JVM.
+    """
 
     def __call__(self, partition: int, frames: Iterable[Any]) -> Iterator[Any]:
         """Run the task. `frames` are an RDD's own elements if the program reads given rows."""
@@ -85,7 +95,8 @@ class StageTask:
         start, cpu_start, asked = time.perf_counter(), time.process_time(), METER.total
         metrics = TaskMetrics(is_profiled=self.settings.is_profiled)
         results: list[BlockResult | FileResult] = []
-        error = None
+        is_reported, error = receives_reports(self.run_id), None
+        reported = FrameList(REPORTED_BYTES if is_reported and self.exchange_id is None else 0)
         try:
             for output in self._outputs(partition, frames, metrics, statement):
                 if not isinstance(output, Payload):
@@ -96,17 +107,18 @@ class StageTask:
                     yield struct.pack("!q", output.bucket)
                     yield output.data
                 else:
-                    yield send_frame(output.data, self.settings.results_dir, f"{self.run_id}-")
+                    frame = send_frame(output.data, self.settings.results_dir, f"{self.run_id}-")
+                    yield from reported.add(frame)
         except Exception as failure:  # noqa: BLE001 - the driver gets any error
             error = as_shark_error(failure)
             self._drop_damaged(partition, error)
-            if not receives_reports(self.run_id):
+            if not is_reported:
                 # Without its output, rows would be missing in another stage.
                 raise TaskError(error) from None
         seconds = time.perf_counter() - start
         metrics.cpu_seconds = time.process_time() - cpu_start
         report = _report(self.run_id, partition, metrics, seconds, tuple(results), error)
-        self.reports.add([replace(report, requested=METER.total - asked)])
+        self.reports.add([replace(report, requested=METER.total - asked, frames=reported.frames)])
 
     def batches(self, partition: int, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
         """Yield the task's rows to Python code in the same process. A failure is raised as a SharkError."""

@@ -70,9 +70,7 @@ class LocalStages:
                 buckets[one.bucket].append(one.data)
         sizes = tuple(sum(map(len, buckets[bucket])) for bucket in range(bucket_count(sink)))
         self.payloads[exchange_id] = buckets
-        self.outputs[exchange_id] = MapOutput(
-            exchange_id, None, (None, None), 0, sizes, is_ordered=isinstance(sink, RangeSink)
-        )
+        self.outputs[exchange_id] = MapOutput(exchange_id, None, 0, sizes, is_ordered=isinstance(sink, RangeSink))
         return ExchangeStatistics(rows, sizes, **merge_collected(collected))
 
     def _stage(self, plan: PhysicalPlan, sink: StageSink, exchange_id: int) -> list[tuple[list[Payload], TaskMetrics]]:

@@ -171,6 +171,21 @@ def test_a_limit_starts_no_more_tasks_than_it_needs(spark_engine: Engine) -> Non
     runner.close()
 
 
+def test_the_same_buckets_of_another_exchange_are_read(spark_engine: Engine) -> None:
+    """Their numbers are sent to the JVM once."""
+    known: list[set[tuple[int, ...]]] = []
+    for letter in "xy":
+        runner = stage_runner(spark_engine)
+        made = f"SELECT range AS c0, repeat('{letter}', 100000) AS c1 FROM range(80)"
+        runner.rdd.exchange(stage(made, sink=HashSink(("c0",), 8)), 1, 8)
+        read = stage("SELECT c0, c1[:1] AS c1 FROM in0", ExchangeColumns("in0", 1, SCHEMA), tasks=8)
+        assert sorted(collect(runner, read)) == [(i, letter) for i in range(80)]
+        known.append(set(spark_engine.jobs._sets))
+        runner.close()
+    assert known[0]
+    assert known[0] == known[1]
+
+
 def test_an_empty_exchange(spark_engine: Engine) -> None:
     runner = stage_runner(spark_engine)
     observed = runner.rdd.exchange(numbers(0, sink=HashSink(("c0",), 3)), 1, 3)

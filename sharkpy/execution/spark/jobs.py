@@ -38,6 +38,8 @@ from sharkpy.execution.workers.worker_environment import worker_problem
 
 _SMALL_COMMAND = 256 << 10
 """Largest pickled stage, in bytes, that is sent with each task."""
+_MOST_SETS = 1_000
+"""Number of cached sets of partitions."""
 _GENERATION = "SHARKPY_WORKERS"
 """Variable in the workers' environment; Spark has one daemon per environment."""
 _NOT_STARTED = re.compile(r"PythonWorkerFactory\.|reading the port number")
@@ -77,14 +79,18 @@ class SparkJobs:
         # Each class lookup, list or map is a round trip to the JVM, so whatever never changes is cached.
         self.scala_context: Any = self.context._jsc.sc()
         self.java_rdd: Any = self.jvm.org.apache.spark.api.java.JavaRDD
-        self.java_arrays: Any = self.jvm.java.util.Arrays
-        self.pair_rdd: Any = self.jvm.JavaPairRDD
-        self.pairwise_rdd: Any = self.jvm.PairwiseRDD
-        self.partitioner: Any = self.jvm.PythonPartitioner
-        self.python_utils: Any = self.jvm.PythonUtils
-        self.pruning_rdd: Any = self.jvm.org.apache.spark.rdd.PartitionPruningRDD
-        self.pair_serializer: Any = self._pair_serializer()
+        self.array_text: Any = self.jvm.java.util.Arrays.toString
+        self._to_seq: Any = self.jvm.PythonUtils.toSeq
+        self._pruned: Any = self.jvm.org.apache.spark.rdd.PartitionPruningRDD.create
+        self._sets: dict[tuple[int, ...], Any] = {}
+        self._partitioners: dict[int, Any] = {}
+        self._pairwise_rdd: Any = self.jvm.PairwiseRDD
+        self._shuffled_rdd: Any = self.jvm.org.apache.spark.rdd.ShuffledRDD
+        self._pair_tags: Any = (self._class_tag("java.lang.Long"), self._class_tag("[B"))
+        self._pair_serializer: Any = self._made_pair_serializer()
         self._python_rdd: Any = self.jvm.PythonRDD
+        self._value_of_pair: Any = self._python_rdd.valueOfPair
+        self._pairs_of: Any = self.jvm.JavaPairRDD.fromRDD
         self._python_function: Any = self.jvm.SimplePythonFunction
         self._serve: Any = self._python_rdd.serveIterator
         self._as_scala: Any = self.jvm.scala.jdk.javaapi.CollectionConverters.asScala
@@ -92,13 +98,16 @@ class SparkJobs:
         self._includes: Any = self.jvm.java.util.ArrayList(self.context._python_includes)
         self._no_broadcasts: Any = self.jvm.java.util.ArrayList()
 
-    def _pair_serializer(self) -> Any:
+    def _made_pair_serializer(self) -> Any:
         """Return the serializer of a shuffle's pairs: Java's, which refers to no pair that it has written.
 
         By itself, Spark would take Kryo for them. Each task then makes a new Kryo for each bucket, in milliseconds.
         """
         conf = self.scala_context.getConf().set("spark.serializer.objectStreamReset", "1")
         return self.jvm.org.apache.spark.serializer.JavaSerializer(conf)
+
+    def _class_tag(self, name: str) -> Any:
+        return self.jvm.scala.reflect.ClassTag.apply(self.jvm.java.lang.Class.forName(name))
 
     def new_run(self) -> int:
         """Return a new number for one run of a stage. Its tasks report under it."""
@@ -142,9 +151,9 @@ class SparkJobs:
             if hosts not in self._placed:
                 pairs = self.jvm.java.util.ArrayList()
                 for host in hosts:
-                    pairs.add(self.jvm.scala.Tuple2(b"\0", self.python_utils.toSeq([host] if host else [])))
-                tag = self.jvm.scala.reflect.ClassTag.apply(self.jvm.java.lang.Class.forName("[B"))
-                made = self.scala_context.makeRDD(self.python_utils.toSeq(pairs), tag)
+                    pairs.add(self.jvm.scala.Tuple2(b"\0", self._to_seq([host] if host else [])))
+                tag = self._class_tag("[B")
+                made = self.scala_context.makeRDD(self._to_seq(pairs), tag)
                 self._placed[hosts] = self.java_rdd.fromRDD(made, tag)
             return self._placed[hosts]
 
@@ -206,9 +215,29 @@ class SparkJobs:
         pickled, broadcasts, _, _ = _prepare_for_python_RDD(self.context, command)
         return pickled, broadcasts
 
-    def values(self, pairs: Any, tags: tuple[Any, Any]) -> Any:
-        """Return a JavaRDD of the values of an RDD of pairs. `tags` are the class tags of keys and values."""
-        return self._python_rdd.valueOfPair(self.pair_rdd.fromRDD(pairs, *tags))
+    def shuffled(self, frames: Any, num_buckets: int) -> Any:
+        """Return a Scala RDD of the pairs in the JavaRDD `frames`, shuffled by their bucket."""
+        if (partitioner := self._partitioners.get(num_buckets)) is None:
+            partitioner = self._partitioners[num_buckets] = self.jvm.PythonPartitioner(num_buckets, 0)
+        key, value = self._pair_tags
+        shuffled = self._shuffled_rdd(self._pairwise_rdd(frames.rdd()), partitioner, key, value, value)
+        return shuffled.setSerializer(self._pair_serializer)
+
+    def with_partitions(self, rdd: Any, numbers: tuple[int, ...]) -> Any:
+        """Return a Scala RDD of some partitions of a Scala RDD.
+
+        The set of numbers is cached: each number takes a round trip, and a query packs the same buckets each time.
+        """
+        if (wanted := self._sets.get(numbers)) is None:
+            if len(self._sets) >= _MOST_SETS:
+                self._sets.clear()
+            # PartitionPruningRDD takes a function; a Scala set of numbers is one.
+            wanted = self._sets[numbers] = self._to_seq(list(numbers)).toSet()
+        return self._pruned(rdd, wanted)
+
+    def values(self, pairs: Any) -> Any:
+        """Return a JavaRDD of the values of a Scala RDD of pairs."""
+        return self._value_of_pair(self._pairs_of(pairs, *self._pair_tags))
 
     def release_shuffles(self, shuffle_ids: Sequence[int]) -> None:
         """Delete the files of shuffles in the background."""

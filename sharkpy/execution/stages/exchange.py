@@ -26,7 +26,6 @@ class MapOutput:
 
     exchange_id: int
     shuffled: Any
-    pair_tags: tuple[Any, Any]
     shuffle_id: int
     bytes_per_bucket: tuple[int, ...]
     is_ordered: bool = False
@@ -78,15 +77,12 @@ def run_map_stage(
     jobs: SparkJobs, frames: Any, exchange_id: int, num_buckets: int, *, is_ordered: bool = False
 ) -> MapOutput:
     """Run a map stage, whose output `frames` alternate buckets and payloads. Only sizes come back."""
-    pairs = jobs.pairwise_rdd(frames.rdd()).asJavaPairRDD()
-    partitioned = pairs.partitionBy(jobs.partitioner(num_buckets, 0))
-    shuffled = partitioned.rdd().setSerializer(jobs.pair_serializer)
+    shuffled = jobs.shuffled(frames, num_buckets)
     dependency = shuffled.dependencies().head()
     statistics = jobs.scala_context.submitMapStage(dependency).get()
     # One round trip: each element of the array would take its own.
-    sizes = tuple(json.loads(jobs.java_arrays.toString(statistics.bytesByPartitionId())))
-    tags = (partitioned.kClassTag(), partitioned.vClassTag())
-    return MapOutput(exchange_id, shuffled, tags, int(dependency.shuffleId()), sizes, is_ordered)
+    sizes = tuple(json.loads(jobs.array_text(statistics.bytesByPartitionId())))
+    return MapOutput(exchange_id, shuffled, int(dependency.shuffleId()), sizes, is_ordered)
 
 
 def pack_tasks(
@@ -118,7 +114,7 @@ def payload_rdd(jobs: SparkJobs, inputs: Sequence[ExchangeInput], tasks: Sequenc
     """Return a JavaRDD of the payloads of all `inputs`, with one partition per task."""
     merged = _merged(inputs)
     if merged is not None and [*tasks] == [(bucket,) for bucket in range(len(merged.bytes_per_bucket))]:
-        return jobs.values(merged.shuffled, merged.pair_tags)
+        return jobs.values(merged.shuffled)
     parts = []
     for task in tasks:
         if merged is not None:
@@ -150,10 +146,8 @@ def _buckets_of(jobs: SparkJobs, output: ExchangeOutput, buckets: Packed) -> Any
         return jobs.frames_rdd([bytes(payload) for payload in output.payloads])
     chosen = output.shuffled
     if len(buckets) < len(output.bytes_per_bucket):
-        # PartitionPruningRDD takes a function; a Scala set of numbers is one.
-        wanted = jobs.python_utils.toSeq(list(buckets)).toSet()
-        chosen = jobs.pruning_rdd.create(chosen, wanted)
-    return jobs.values(chosen, output.pair_tags)
+        chosen = jobs.with_partitions(chosen, buckets)
+    return jobs.values(chosen)
 
 
 def _one_partition(jobs: SparkJobs, pieces: Sequence[Any]) -> Any:
@@ -174,7 +168,7 @@ def collect_payloads(jobs: SparkJobs, output: ExchangeOutput) -> list[pa.Buffer]
     """Return all payloads of an exchange to the driver; for broadcasts, which are small."""
     if isinstance(output, DriverOutput):
         return list(output.payloads)
-    frames = jobs.values(output.shuffled, output.pair_tags)
+    frames = jobs.values(output.shuffled)
     return jobs.collect(frames, range(len(output.bytes_per_bucket)), is_all=True)
 
 

@@ -6,7 +6,6 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import CorruptionError, ResourceError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar import arrow_buffers, block_file, encodings
 from sharkpy.columnar.block_file import BlockFile, SerializedBlock, StoredColumn
 from sharkpy.columnar.column_statistics import ColumnStatistics, PackedStatistics, column_statistics

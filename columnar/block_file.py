@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import xxhash
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar import arrow_buffers
 from sharkpy.columnar.column_statistics import (
     RECORD,

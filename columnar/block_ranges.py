@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.bounds import Array, ByteBounds, Mask, NumberBounds, successor, words_of
 from sharkpy.columnar.domain import DomainValue, to_domain
 from sharkpy.columnar.pruning import Mapped, operand_bounds

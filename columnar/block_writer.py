@@ -10,10 +10,10 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.base.errors import ExecutionError, ResourceError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar import block_folders
 from sharkpy.columnar.block import EncodedBlock
 from sharkpy.columnar.block_cache import forget_block

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+
+from sharkpy.base.records import dataclass
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Array = np.ndarray[Any, np.dtype[Any]]

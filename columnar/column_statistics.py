@@ -9,13 +9,14 @@ import base64
 import decimal
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
 import xxhash
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar import arrow_buffers, kernels
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of
 from sharkpy.columnar.profile import DISTINCT_LIMIT, ColumnProfile, string_parts

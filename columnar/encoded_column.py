@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sharkpy.base.records import dataclass
 from sharkpy.values.types import DataType
 
 if TYPE_CHECKING:

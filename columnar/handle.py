@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+
+from sharkpy.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

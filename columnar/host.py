@@ -7,8 +7,9 @@ import functools
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from sharkpy.base.records import dataclass
 
 _HOST_OPTION = b"--hostname"
 

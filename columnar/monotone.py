@@ -7,10 +7,10 @@ executors, the bounds are widened and `exact` is false, so that single values ar
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.bounds import Array, Bounds, ByteBounds, Mask, NumberBounds, word_arrays
 from sharkpy.columnar.domain import MICROS_PER_DAY, Domain, domain_of
 from sharkpy.values import types as t

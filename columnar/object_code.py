@@ -14,12 +14,14 @@ import os
 import struct
 import uuid
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xxhash
+
+from sharkpy.base.records import dataclass
 
 Kinds = tuple[str, ...]
 """Kinds of a loop's arguments: NumPy's name of the type of a contiguous array, the same after ~ for an array with

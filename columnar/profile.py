@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar import arrow_buffers, kernels
 from sharkpy.columnar.domain import Domain, domain_of
 from sharkpy.columnar.value_sets import INDEX_BITS, estimate, no_hashes, registers_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.bounds import Bounds, ByteBounds, Mask, NumberBounds
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of, to_domain
 from sharkpy.columnar.monotone import Monotone, monotone

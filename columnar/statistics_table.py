@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar import value_sets
 from sharkpy.columnar.bounds import Bounds, ByteBounds, Mask, NumberBounds, concat_bounds, is_whole, word_arrays
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics, PackedStatistics, column_statistics

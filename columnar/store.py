@@ -8,12 +8,13 @@ import threading
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from sharkpy.base.errors import CorruptionError, WorkersDiedError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar import block_folders
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.block_cache import BlockMissingError, forget_block, open_block

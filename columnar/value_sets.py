@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar import kernels
 from sharkpy.columnar.bounds import Array, Mask
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of

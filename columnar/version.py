@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import xxhash
 
 from sharkpy.base.errors import CorruptionError, ExecutionError
+from sharkpy.base.records import dataclass
 from sharkpy.base.uri import Locations
 from sharkpy.columnar import block_folders
 from sharkpy.columnar.block import Block

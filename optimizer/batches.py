@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.rules.bound_windows import bound_windows

@@ -5,8 +5,8 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.decisions import Decision, format_bytes
 
 BUCKETS_PER_CORE = 2

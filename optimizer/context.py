@@ -6,9 +6,10 @@ All statistics are estimates: no rule may depend on them for its result.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
 from sharkpy.optimizer.function_traits import is_deterministic_function

@@ -4,9 +4,9 @@ joins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 
+from sharkpy.base.records import dataclass
 from sharkpy.plan.logical import JoinKind
 
 

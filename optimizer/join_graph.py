@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import base_distinct, base_rows, column_estimate, common_range_shares, estimate_rows
 from sharkpy.plan.expr import Call, ColumnRef, Expr, conjunction, conjuncts

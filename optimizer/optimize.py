@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from sharkpy.base import settings
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.optimizer.batches import BATCHES, Batch, Rule, excluded_rules
 from sharkpy.optimizer.context import Context, StatisticsProvider

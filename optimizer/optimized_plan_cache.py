@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sharkpy.base.records import dataclass
 from sharkpy.plan.logical import LogicalPlan, Scan
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ later, and aggregates that are computed from their states even in one step.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
+from sharkpy.base.records import dataclass
 from sharkpy.udf.function import AggregateFunction, Lowering
 from sharkpy.udf.lower import DISTINCT, OVER, render, render_aggregate
 from sharkpy.udf.page import Page

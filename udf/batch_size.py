@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.records import dataclass
 from sharkpy.udf.value_limit import batch_too_large, check_value, value_limit
 
 if TYPE_CHECKING:

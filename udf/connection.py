@@ -13,11 +13,11 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import VALUE_BYTES
 from sharkpy.udf.batch_size import SizeKernel
 from sharkpy.udf.duckdb_routines import create_function, with_parameters

@@ -10,10 +10,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from sharkpy.base import subprocess_call
+from sharkpy.base.records import dataclass
 from sharkpy.udf.sketch_checks import is_hll, is_theta
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from sharkpy.base.records import dataclass
 from sharkpy.values.types import DataType
 
 SqlArguments = Sequence[str]

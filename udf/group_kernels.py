@@ -7,7 +7,6 @@ States are BLOBs. A kernel returns NULL if its first argument is NULL. NULLs ins
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.cancellation import checked
+from sharkpy.base.records import dataclass
 from sharkpy.udf import distinct_sketches, frequency_sketches, ngrams, percentiles, quantile_sketches
 from sharkpy.udf.percentiles import weighted_percentiles
 

@@ -6,8 +6,8 @@ An argument that is a function is lowered to `lambda v1, v2: body`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from sharkpy.base.records import dataclass
 from sharkpy.udf.function import Lowering, NullPolicy, ResultRule, ScalarFunction
 from sharkpy.udf.map_functions import map_of_entries
 from sharkpy.udf.ordering import sorted_list

@@ -7,13 +7,13 @@ computed once. Between two calls a kernel checks for cancellation. A kernel that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_plus
 
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.records import dataclass
 from sharkpy.udf import hash_kernels
 from sharkpy.udf.hash_kernels import aes_decrypt, aes_encrypt, murmur, murmur_double, murmur_float, murmur_integer
 from sharkpy.udf.java_datetime import format_moment, format_time, parse_moment, parse_time

@@ -8,10 +8,10 @@ import decimal
 import math
 import re
 import struct
-from dataclasses import dataclass
 from functools import lru_cache
 
 from sharkpy.base.errors import ExecutionError
+from sharkpy.base.records import dataclass
 from sharkpy.udf.value_limit import check_value
 
 _CONTEXT = decimal.Context(prec=100, rounding=decimal.ROUND_HALF_UP)

@@ -7,8 +7,8 @@ Page("bin(n)", "binary digits, …", "bin(13) -> 1101").scalar((BIGINT,), STRING
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from sharkpy.base.records import dataclass
 from sharkpy.udf.function import (
     AggregateFunction,
     Answer,

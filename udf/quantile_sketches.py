@@ -10,13 +10,13 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from sharkpy.base.cancellation import checked
+from sharkpy.base.records import dataclass
 
 DEFAULT_SIZE = 200
 """Gives an error of at most 1.65 % of the rank, with 99 % probability."""

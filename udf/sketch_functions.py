@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from sharkpy.base.records import dataclass
 from sharkpy.udf.aggregate_states import state_aggregate
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.distinct_sketches import FAMILIES

@@ -8,8 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sharkpy.base.records import dataclass
 from sharkpy.udf.function import EXAMPLE_ROWS, Answer, Function, NullPolicy, RelationFunction, ScalarFunction, Varying
 from sharkpy.udf.page import Page
 from sharkpy.values.types import (

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from sharkpy.base.records import dataclass
 from sharkpy.udf.duckdb_sql import balanced, integer_value, string_value
 from sharkpy.values.types import BINARY, ArrayType, DataType, MapType, is_nested, is_string
 

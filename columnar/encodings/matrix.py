@@ -6,7 +6,6 @@ No algorithm accepts missing and infinite values, so they are counted by column.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.base.errors import DataError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar import arrow_buffers
 from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, ScanForm
 from sharkpy.columnar.profile import ColumnProfile

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.context import Context, fresh_copy, references
 from sharkpy.optimizer.evaluate import evaluate_quickly
 from sharkpy.optimizer.subqueries.domain import Domain, count_rows, not_false, null_safe_equal

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.context import Context, references
 from sharkpy.optimizer.function_traits import empty_group_value
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction, conjuncts

@@ -7,10 +7,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.records import dataclass
 
 MINIMUM_VERSION = 17
 _VERSION = re.compile(r'(?:version |JAVA_VERSION=)"(\d+)(?:\.(\d+))?')

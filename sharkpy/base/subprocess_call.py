@@ -21,11 +21,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sharkpy.base import errors
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import SharkError
+from sharkpy.base.records import dataclass
 
 LENGTH = struct.Struct("<Q")
 IDLE_SECONDS = 300.0

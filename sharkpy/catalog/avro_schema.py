@@ -6,13 +6,13 @@ import contextlib
 import itertools
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError, ResourceError, UnsupportedError
 from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.path_gate import local_path, open_regular, read_whole
 from sharkpy.values.types import (
     BIGINT,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from itertools import zip_longest
+
+from sharkpy.base.records import dataclass
 
 Position = tuple[int, ...]
 """One number per partition, in order. Sources without partitions have one number. Partitions beyond the end of a

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import DatabaseNotFoundError, TableNotFoundError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.json_rows import table_from_json
 from sharkpy.catalog.table_history import commit_of
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import BindError, TableChangedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, offsets_from_text, offsets_to_text
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.table_history import commit_of
 
 if TYPE_CHECKING:

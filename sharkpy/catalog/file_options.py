@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sharkpy.base.errors import ColumnNotFoundError, ConfigurationError, ParseError, UnsupportedError, did_you_mean
 from sharkpy.base.parse_limits import shortened
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.format_options import CSV, set_option
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import DataType, Field, Schema

@@ -10,11 +10,11 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol
 
 from sharkpy.base import uri
+from sharkpy.base.records import dataclass
 
 _UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 

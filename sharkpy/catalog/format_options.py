@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError, did_you_mean
+from sharkpy.base.records import dataclass
 
 CSV = "csvfile"
 """Format name of USING csv. "csv" is the format of OpenCSVSerde."""

@@ -12,12 +12,12 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, ConfigurationError, FunctionNotFoundError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.names import check_name

@@ -5,8 +5,9 @@ A file format is a container (how a file is divided into rows) with a SerDe (how
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.avro_schema import columns_of, given_schema
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import StorageFormat

@@ -6,11 +6,11 @@ import dataclasses
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SharkError, TableNotFoundError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition, partition_texts
 from sharkpy.catalog.metastore_structs import (

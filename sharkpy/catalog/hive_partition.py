@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from sharkpy.base import uri
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import DEFAULT_PARTITION_NAME
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.base.parse_limits import check_json_nesting, whole_number
+from sharkpy.base.records import dataclass
 from sharkpy.base.time_zone import time_zone
 
 SERVERS, TOPIC = "bootstrap.servers", "topic"

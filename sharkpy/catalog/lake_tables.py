@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.path_gate import local_path
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.values.types import DataType, Field, Schema

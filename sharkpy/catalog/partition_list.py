@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.hive_partition import HivePartition
 
 _T = TypeVar("_T")

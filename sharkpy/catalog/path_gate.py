@@ -7,13 +7,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, NotAllowedError, SourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.uri import STATE_FOLDER
 
 MOST_BYTES = 16 << 20

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.statement_shapes import shape_number
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.statement_list import (
     FailedStatement,
     ShapeRow,

@@ -5,11 +5,11 @@ the options and TBLPROPERTIES of each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError, ConfigurationError, UnsupportedError, did_you_mean
 from sharkpy.base.parse_limits import whole_number
+from sharkpy.base.records import dataclass
 from sharkpy.catalog import kafka_options as kafka
 from sharkpy.catalog.avro_schema import LITERAL, URL
 from sharkpy.catalog.format_options import CSV

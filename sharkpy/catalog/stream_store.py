@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import BindError, TableChangedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import (
     ContinuousQuery,
     Offsets,

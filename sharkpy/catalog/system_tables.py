@@ -7,10 +7,11 @@ the position of a row in its files, or of a record in its topic.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.kafka_options import MILLISECONDS, TIMES
 from sharkpy.values.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Field, MapType, Schema
 

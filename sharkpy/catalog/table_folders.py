@@ -7,11 +7,11 @@ compared by their texts.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.folder_index import is_below, real_place
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Database, Table, TableKind

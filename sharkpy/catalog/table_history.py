@@ -7,11 +7,12 @@ number of a commit.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import BindError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import RETAINED_VERSIONS, RETENTION, UNREAD_RETENTION, Conf, duration_seconds
 
 if TYPE_CHECKING:

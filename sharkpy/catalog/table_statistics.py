@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from sharkpy.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ import dataclasses
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.epoch_store import EpochStore
 from sharkpy.catalog.file_log import FileLog

@@ -14,11 +14,11 @@ import time
 import uuid
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError
+from sharkpy.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from sharkpy.base.records import dataclass
 from sharkpy.base.uri import Locations, is_outside
 from sharkpy.columnar.block_folders import storage_error
 

@@ -8,11 +8,11 @@ import dataclasses
 import logging
 import socket
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import CATALOG_DIR
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.file_log import FileLog

@@ -11,11 +11,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.records import dataclass
 from sharkpy.cli.plan_tree import draw_plan
 from sharkpy.session.output_formats import BINARY_WRITERS, FOR_READING, OF_SUFFIX, WRITERS, Look, write_lines
 from sharkpy.values.visible_text import as_visible, visible_lines

@@ -12,12 +12,12 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.base.parse_limits import shortened, whole_number
+from sharkpy.base.records import dataclass
 from sharkpy.cli.answers import DEFAULT_MAX_ROWS
 from sharkpy.session.output_formats import BINARY_WRITERS, WRITERS
 

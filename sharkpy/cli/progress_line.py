@@ -7,9 +7,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Generic, TextIO, TypeVar
 
+from sharkpy.base.records import dataclass
 from sharkpy.values.visible_text import visible, visible_lines
 
 if TYPE_CHECKING:

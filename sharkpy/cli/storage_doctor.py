@@ -10,12 +10,12 @@ import sys
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from sharkpy.base import settings, uri
 from sharkpy.base.errors import SharkError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import TAKE_OVER, Conf
 from sharkpy.base.version import __version__
 from sharkpy.catalog.readable_catalog import CATALOG_FILE

@@ -10,12 +10,13 @@ import select
 import socket
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.client.certificates import tls_context
 from sharkpy.client.server_errors import LoginError, server_error
 

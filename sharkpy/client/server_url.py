@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import unquote
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.records import dataclass
 
 DEFAULT_PORT = 10_000
 DEFAULT_HTTP_PATH = "cliservice"

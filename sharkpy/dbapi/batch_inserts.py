@@ -9,11 +9,11 @@ import contextlib
 import datetime
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.base.records import dataclass
 from sharkpy.sql.grammar.parser import tokenize
 from sharkpy.sql.parameters import BoundText, Parameters, Placeholder, insert_values, parameter_values, placeholders
 from sharkpy.values.types import (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.session.connect import connect
 from sharkpy.session.defaults import setting_key, warehouse_location

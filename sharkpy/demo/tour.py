@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sharkpy.base import settings
+from sharkpy.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

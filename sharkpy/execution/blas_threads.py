@@ -12,8 +12,9 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+from sharkpy.base.records import dataclass
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController, threadpool_limits

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from sharkpy.base.errors import BindError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import JAVA_HOME, Conf
 from sharkpy.catalog.function_catalog import BUILT_IN, FunctionEntry
 from sharkpy.execution.restrictions import Restrictions

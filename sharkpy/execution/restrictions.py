@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import NotAllowedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf, is_address, is_guarded
 from sharkpy.catalog.path_gate import PathGate
 from sharkpy.execution.scratch import blocks_folder

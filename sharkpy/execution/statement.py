@@ -8,11 +8,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.errors import StatementTimeoutError
+from sharkpy.base.records import dataclass
 from sharkpy.execution.statement_figures import PROCESS_CPU, StatementFigures, TableLoad, loading_seconds
 
 if TYPE_CHECKING:

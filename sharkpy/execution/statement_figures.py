@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sharkpy.base.records import dataclass
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.block_figures import BlockFigures

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.store import open_block
 from sharkpy.execution.stages.profile import count_of, format_bytes, format_seconds, stage_summary
 from sharkpy.execution.tasks.report import SCAN, STEP, OperatorFigures

@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 
 from sharkpy.base.errors import did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.sql.grammar.parser import tokenize
 from sharkpy.sql.parameters import BoundText, Placeholder, insert_values, is_enclosed_at, placeholders
 

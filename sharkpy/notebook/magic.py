@@ -7,7 +7,7 @@ import html
 import io
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TextIO
 
 from IPython.core.error import UsageError
@@ -17,6 +17,7 @@ from IPython.display import DisplayHandle, display
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 from sharkpy.base.errors import CancelledError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.cli.error_text import error_text
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
 from sharkpy.notebook.arguments import Options, bind_expressions, parse_options

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import html
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from IPython.core.error import UsageError
 
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.records import dataclass
 from sharkpy.explain.profile_html import profile_html, profile_page
 from sharkpy.explain.profile_json import profile_of
 

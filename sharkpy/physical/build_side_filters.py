@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.bounds import NumberBounds
 from sharkpy.columnar.pruning import InSet, prune
 from sharkpy.columnar.statistics_table import StatisticsTable
@@ -105,7 +105,7 @@ def _reached_scans(edge: JoinEdge) -> list[_BlockTarget]:
     return [_BlockTarget(target.scan, target.key) for target in found if isinstance(target.scan, BlockScan)]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _BlockTarget:
     scan: BlockScan
     key: Expr

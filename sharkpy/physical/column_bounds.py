@@ -6,7 +6,9 @@ A DECIMAL is counted in units of its last digit, a DATE in days; ranges are then
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from sharkpy.base.records import dataclass
 
 MOST_STRINGS = 100
 """Largest number of values for which a string column has few."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.block_ranges import BlockOrder, block_order
 from sharkpy.columnar.bounds import Mask
 from sharkpy.columnar.pruning import Not, prune

@@ -6,7 +6,8 @@ Lowering makes it together with the SQL of the same value, by the same rules. Ev
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from sharkpy.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.pruning import prune
 from sharkpy.columnar.value_sets import KeyBits
 from sharkpy.physical.operators import (

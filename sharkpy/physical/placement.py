@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sharkpy.base import settings
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.decisions import Place, Placement, place_stage
 from sharkpy.physical.operators import Exchange, ExchangeRead
 from sharkpy.physical.plan import PhysicalPlan, Single

@@ -6,9 +6,9 @@ establish them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from sharkpy.base.records import dataclass
 from sharkpy.physical.stage_program import Spread
 from sharkpy.plan.expr import ColumnRef, SortKey
 from sharkpy.plan.node import PlanNode

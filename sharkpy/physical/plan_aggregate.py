@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 from sharkpy.base import settings
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows, known_distinct
 from sharkpy.physical import enforce

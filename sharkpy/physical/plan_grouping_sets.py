@@ -7,8 +7,9 @@ others without states, need the rows themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows, group_rows
 from sharkpy.physical import enforce, operators

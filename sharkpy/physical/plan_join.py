@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sharkpy.base import settings
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.context import Context, NoStatistics
 from sharkpy.optimizer.decisions import JoinDistribution, JoinLimits, choose_join
 from sharkpy.optimizer.estimate import estimate_rows, repeats

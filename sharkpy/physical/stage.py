@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.optimizer.decisions import Decision, Place, Placement
 from sharkpy.physical.operators import BlockScan, FileScan, GivenScan

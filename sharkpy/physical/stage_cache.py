@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sharkpy.base import settings
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical.column_bounds import ColumnBounds
 from sharkpy.physical.first_rows import cut_blocks

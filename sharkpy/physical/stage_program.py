@@ -6,8 +6,7 @@ program's sink. All are plain picklable data, without sessions or plans.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.value_sets import KeyBits

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from sharkpy.base import settings
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.statistics_table import StatisticsAnswer, StatisticsTable
 from sharkpy.columnar.version import TableVersion
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead

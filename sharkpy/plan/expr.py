@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar
 
+from sharkpy.base.records import dataclass
 from sharkpy.base.tree import TreeNode
 from sharkpy.plan.arrow_data import ConstantSet
 from sharkpy.udf.aggregate_states import AggregateForm

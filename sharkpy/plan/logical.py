@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.system_tables import with_virtual_columns
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, SortKey
 from sharkpy.plan.node import PlanNode, bracketed

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.lake_tables import PartitionField
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.udf.user.function import FunctionUse

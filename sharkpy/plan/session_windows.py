@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, WindowFrame
 from sharkpy.plan.logical import LogicalPlan, Project, Window
 from sharkpy.values.types import BIGINT, BOOLEAN, INT, INTERVAL_DAY_TIME, TIMESTAMP, DataType

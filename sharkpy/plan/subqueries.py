@@ -7,9 +7,10 @@ produce are its outer references.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import Table
 from sharkpy.plan.expr import Expr
 from sharkpy.plan.logical import LogicalPlan, Scan

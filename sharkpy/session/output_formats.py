@@ -6,9 +6,9 @@ import html
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast
 
+from sharkpy.base.records import dataclass
 from sharkpy.values.types import DataType, Schema, arrow_schema, distinct_names, is_numeric
 from sharkpy.values.value_text import NULL_TEXT, dumps, format_column, optional_texts, readable_texts, to_json
 from sharkpy.values.visible_text import visible, visible_lines

@@ -8,7 +8,6 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from sharkpy.base.errors import (
     StatementClosedError,
     StatementTimeoutError,
 )
+from sharkpy.base.records import dataclass
 from sharkpy.base.secrets import redacted
 from sharkpy.catalog.statement_records import StatementRecord, StatementState, cut_text
 from sharkpy.execution.statement import Statement, ignore_progress

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from sharkpy.base import settings
 from sharkpy.base.errors import BindError, CancelledError
+from sharkpy.base.records import dataclass
 from sharkpy.base.secrets import redacted
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.catalog import Catalog

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.avro_schema import columns_of, given_schema, json_of, record_of
 from sharkpy.sources.avro_decoder import AvroRecords, Block
 from sharkpy.sources.avro_encoder import written_records

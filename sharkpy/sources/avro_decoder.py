@@ -9,7 +9,6 @@ import lzma
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Any, cast
@@ -18,6 +17,7 @@ import pyarrow as pa
 
 from sharkpy.base import subprocess_call
 from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.subprocess_call import BrokenCallError
 from sharkpy.catalog.avro_schema import AvroType, field_types, json_of, without_logical_types
 from sharkpy.sources.arrow import Array, column_type

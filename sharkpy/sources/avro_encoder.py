@@ -6,13 +6,13 @@ import datetime
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base import subprocess_call
 from sharkpy.base.errors import ConfigurationError, SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.base.subprocess_call import BrokenCallError
 from sharkpy.catalog.avro_schema import AvroType, field_types, given_schema, json_of, record_of
 from sharkpy.sources.avro_decoder import batch_of, message_of

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from uuid import uuid4
 
@@ -27,6 +27,7 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled, checked
 from sharkpy.base.errors import SharkError, SourceError, UnsupportedError
 from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.base.records import dataclass
 from sharkpy.sources.file_errors import io_error, missing
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.open_files import object_of_file, opened, store_for_access, store_of_file

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.records import dataclass
 from sharkpy.sources.arrow import Array, column_type
 from sharkpy.sources.kernels.cut_lines import copy_fields, count_byte, cut_lines
 from sharkpy.sources.kernels.parse_values import (

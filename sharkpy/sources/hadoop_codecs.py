@@ -9,12 +9,12 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.records import dataclass
 
 _PACKAGE = "org.apache.hadoop.io.compress"
 OUTPUT_CODEC = "mapreduce.output.fileoutputformat.compress.codec"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.system_tables import BLOCK_OFFSET
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import LineLimit, line_chunks, line_splits

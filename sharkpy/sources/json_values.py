@@ -7,12 +7,12 @@ import datetime
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sharkpy.base.records import dataclass
 from sharkpy.base.time_zone import UTC
 from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
 from sharkpy.sources.json_texts import Json, object_parser

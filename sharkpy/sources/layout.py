@@ -10,11 +10,12 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.path_gate import open_regular
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Generation, hidden_of, is_hidden_name, visible_of

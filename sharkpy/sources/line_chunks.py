@@ -9,7 +9,6 @@ import re
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO, NoReturn, cast
 from zipfile import BadZipFile
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ResourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import LINE_BYTES
 from sharkpy.catalog.system_tables import BLOCK_OFFSET
 from sharkpy.sources.file_errors import format_error, io_error

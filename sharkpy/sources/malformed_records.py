@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base import uri
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.json_rows import partition_format_from_text, partition_format_to_text
 from sharkpy.catalog.kafka_options import TOPIC

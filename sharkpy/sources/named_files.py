@@ -9,12 +9,13 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled, checked
 from sharkpy.base.errors import BindError, SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.hive_partition import HivePartition, partition_values
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import local_path

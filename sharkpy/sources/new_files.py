@@ -8,12 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import pyarrow as pa
 
+from sharkpy.base.records import dataclass
 from sharkpy.sources.file_errors import io_error
 
 if TYPE_CHECKING:

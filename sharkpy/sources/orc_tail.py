@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO
 
 import pyarrow as pa
 
+from sharkpy.base.records import dataclass
 from sharkpy.sources.binary_values import read_varint
 from sharkpy.sources.hadoop_codecs import lz4_size, snappy_size
 

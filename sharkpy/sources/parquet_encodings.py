@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.records import dataclass
 
 _RUNS, _RUN_ROWS = 16, 256
 _DELTA = "DELTA_BINARY_PACKED"

@@ -11,7 +11,6 @@ import math
 import struct
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of
 from sharkpy.columnar.statistics_table import StatisticsTable

@@ -6,10 +6,10 @@ import fnmatch
 import glob
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.records import dataclass
 from sharkpy.sources.folders.generations import is_hidden_name
 
 SIGNS = "*?["

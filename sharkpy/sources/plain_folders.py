@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from uuid import uuid4
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import ExecutionError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.sources import staged_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import is_hidden_name

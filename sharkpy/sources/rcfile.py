@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import BinaryIO
 
@@ -17,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.errors import SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.binary_values import FileBytes, IntArray, read_text, read_vlong, write_text, write_vlong
 from sharkpy.sources.column_conversion import row_count_batch

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.hive_formats import COLUMNAR, SERDE_KEY
 from sharkpy.sources.arrow import Array, column_type, pc
 from sharkpy.sources.binary_values import IntArray, vlongs_at

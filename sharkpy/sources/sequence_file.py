@@ -11,13 +11,13 @@ import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.hive_formats import LAZY_BINARY, SERDE_KEY
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.binary_values import (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.sources.layout import DataFile
 from sharkpy.values.types import Schema
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.records import dataclass
 from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
 from sharkpy.sources.lenient_conversion import lenient, zoned_times
 from sharkpy.sources.source import ReadMetrics

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from zipfile import BadZipFile
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.file_errors import format_error, io_error
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, codec_of_class, codec_of_path

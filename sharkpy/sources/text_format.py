@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.parse_limits import whole_number
+from sharkpy.base.records import dataclass
 from sharkpy.udf.java_datetime import parse_time
 from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType
 

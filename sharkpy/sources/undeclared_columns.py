@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.system_tables import is_virtual
 from sharkpy.sources import avro

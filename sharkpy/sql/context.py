@@ -7,12 +7,13 @@ import datetime
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
 from sharkpy.base.errors import BindError, SharkError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import TIME_ZONE, Conf
 from sharkpy.base.time_zone import time_zone, zone_name
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions

@@ -13,11 +13,11 @@ import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import DataError, ParameterError, SharkError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.sql.grammar.parser import tokenize
 from sharkpy.sql.grammar.syntax_errors import place
 from sharkpy.values.types import MAX_PRECISION

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.values.types import is_nested
 

@@ -6,13 +6,13 @@ Nothing is looked up, so the text may be of a statement that ran long ago.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.names import TableName, is_name
 from sharkpy.sql.grammar.parser import parse_query, parse_source, tokenize
 from sharkpy.sql.grammar.strict_parser import release_trees

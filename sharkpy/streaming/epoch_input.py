@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import TableNotFoundError
+from sharkpy.base.records import dataclass
 from sharkpy.execution.queries.plan_cache import CatalogLookups
 from sharkpy.plan.commands import Insert, MultiInsert, StateInserts
 from sharkpy.sql.binder import bind_epoch

@@ -12,11 +12,12 @@ import json
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import Position, position_from_numbers, position_to_numbers
 from sharkpy.sources.file_errors import io_error
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
 from sharkpy.catalog.epoch_store import RetainedEpoch

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ExecutionError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_LOG_EPOCHS, USER
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
 from sharkpy.execution.engine_session import EngineSession

@@ -10,11 +10,12 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import COMPACTION
 from sharkpy.catalog.model import Table
 from sharkpy.execution.queries.plan_cache import CatalogLookups

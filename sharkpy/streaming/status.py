@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from sharkpy.base.records import dataclass
 from sharkpy.base.wildcards import names_matching
 from sharkpy.catalog.continuous_query import ContinuousQuery, Position, QueryState, position_to_numbers
 from sharkpy.catalog.model import StreamSource, Table

@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ColumnNotFoundError, UnsupportedError, did_you_mean
+from sharkpy.base.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from sharkpy.base.errors import DatabaseNotFoundError, TableNotFoundError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.udf import registry

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import sharkpy
+from sharkpy.base.records import dataclass
 from sharkpy.base.secrets import redacted
 from sharkpy.base.settings.conf import setting_like
 from sharkpy.columnar.host import machine_memory

@@ -10,12 +10,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base import settings
+from sharkpy.base.records import dataclass
 
 if TYPE_CHECKING:
     from sharkpy.columnar.store import StoreUsage

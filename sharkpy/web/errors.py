@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from starlette.responses import Response
 
 from sharkpy.base.errors import InternalError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.web.shapes import json_bytes
 
 _log = logging.getLogger(__name__)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response, StreamingResponse
 
+from sharkpy.base.records import dataclass
 from sharkpy.web.errors import RefusedError
 from sharkpy.web.queries import Query, queries_of
 from sharkpy.web.shapes import json_bytes

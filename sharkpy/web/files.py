@@ -6,12 +6,13 @@ import hashlib
 import mimetypes
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from sharkpy.base.records import dataclass
 from sharkpy.explain.profile_html import PAGE
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from itertools import islice
 
 from sharkpy.base.errors import NotAllowedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.path_gate import PathGate
 from sharkpy.execution.tables.file_tables import format_of
 from sharkpy.sources.folders.generations import is_hidden_name

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import DatabaseNotFoundError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.sql.statement_tables import statement_tables
 from sharkpy.web.catalog_calls import kind_of, system_table, table_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import deque
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from sharkpy.base.records import dataclass
 from sharkpy.base.secrets import redacted
 
 _MOST_LINES = 1_000

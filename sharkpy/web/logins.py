@@ -7,8 +7,9 @@ import secrets
 import threading
 import time
 from collections import Counter, OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.config import Limits
 
 _MOST_OF_USER = 50

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sharkpy.base.errors import CorruptionError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import CacheMode
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.domain import from_domain

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.statement_records import StatementRecord, StatementState
 from sharkpy.web.errors import Error
 

@@ -7,7 +7,6 @@ import dataclasses
 import json
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from starlette.responses import Response
 
 from sharkpy.base.errors import CancelledError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.statement_list import ShapeRow, StatementChoice
 from sharkpy.catalog.statement_records import StatementRecord, StatementState
 from sharkpy.catalog.statement_shapes import shape_of

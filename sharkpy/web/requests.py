@@ -8,7 +8,7 @@ import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 from starlette.responses import Response
 
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.auth import NEEDS_LOGIN
 from sharkpy.thrift.auth.authenticators import AuthenticationError
 from sharkpy.thrift.auth.login_throttle import address_of

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from http import HTTPStatus
 
 from starlette.responses import Response
 
 import sharkpy
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.auth.authenticators import AuthenticationError
 from sharkpy.web.errors import JSON, RefusedError
 from sharkpy.web.links import FOLLOWED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 from starlette.responses import Response
 
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.sessions import NEWEST_PROTOCOL
 from sharkpy.thrift.status import as_shark_error
 from sharkpy.thrift.transport.service import Client

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import StatementClosedError
+from sharkpy.base.records import dataclass
 from sharkpy.sql.parameters import BoundText, bind_parameters, errors_at_template
 from sharkpy.thrift.bindings import ttypes
 from sharkpy.thrift.operation import NO_ROWS, Operation, State, split_rows

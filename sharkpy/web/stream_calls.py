@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SharkError, SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.base.secrets import redacted
 from sharkpy.catalog.names import qualified
 from sharkpy.execution.commands.show_create_table import creating_lines

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
+from sharkpy.base.records import dataclass
 from sharkpy.base.secrets import redacted
 from sharkpy.catalog.continuous_query import QueryState, items_between
 from sharkpy.catalog.kafka_options import TOPIC

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.hive_formats import provider_of
 from sharkpy.execution.commands.show_create_table import show_create_table
 from sharkpy.execution.commands.table_facts import shown_properties, stream_facts

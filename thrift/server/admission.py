@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ExecutionError, ResourceError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.metrics import Metrics
 from sharkpy.thrift.operation import limit_error

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.sources.storage.stores import is_supported
 
 AUTHENTICATIONS = ("none", "nosasl", "password", "ldap", "custom")

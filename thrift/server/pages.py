@@ -11,7 +11,6 @@ import base64
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from urllib.parse import quote
 
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.statement_records import StatementRecord
 from sharkpy.thrift.operation import ENDED, STATE_NAMES, Operation
 from sharkpy.thrift.transport.service import PageAnswer

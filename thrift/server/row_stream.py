@@ -10,12 +10,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sharkpy.base.errors import ExecutionError
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.config import Limits
 
 if TYPE_CHECKING:

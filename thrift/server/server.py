@@ -6,10 +6,10 @@ import logging
 import socket
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from sharkpy.base.errors import CancelledError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import PROCESS_MEMORY
 from sharkpy.execution.memory_watch import MemoryWatch
 from sharkpy.thrift.admission import STOPPING, AdmissionControl

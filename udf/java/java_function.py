@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sharkpy.base.errors import BindError, InternalError, TypeMismatchError
+from sharkpy.base.records import dataclass
 from sharkpy.udf.function import AggregateFunction, NullPolicy, ScalarFunction, TableFunction
 from sharkpy.udf.java.columns import java_type
 from sharkpy.udf.java.jvm import java_errors, jvm

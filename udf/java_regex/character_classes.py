@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
 
+from sharkpy.base.records import dataclass
 from sharkpy.udf.java_regex.character_sets import (
     DIGIT,
     HORIZONTAL,

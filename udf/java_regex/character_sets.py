@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from sharkpy.base.records import dataclass
 
 LAST = 0x10FFFF
 Range = tuple[int, int]

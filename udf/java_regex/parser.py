@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.udf.java_regex.character_classes import (
     SETS,
     code_of_escape,

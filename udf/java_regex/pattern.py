@@ -6,10 +6,10 @@ In a replacement, `$1` and `${name}` are replaced by groups, and a backslash mak
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from sharkpy.base.errors import ExecutionError
+from sharkpy.base.records import dataclass
 from sharkpy.udf.java_regex.parser import Parser
 from sharkpy.udf.java_regex.spelling import spell_re2, spell_regex
 from sharkpy.udf.java_regex.tree import Alternation, Char, Measures, Node, Sequence, measure, shown, too_complex

@@ -10,12 +10,12 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.base.cancellation import check_cancelled, current_cancellation
 from sharkpy.base.errors import ExecutionError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.udf.java_regex.pattern import JavaPattern, no_group, replacement_parts, translate
 from sharkpy.udf.java_regex.tree import shown, takes_too_long, too_complex
 

@@ -6,8 +6,7 @@ assertions as lookarounds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sharkpy.base.records import dataclass
 from sharkpy.udf.java_regex.character_sets import EVERYTHING, CharSet
 from sharkpy.udf.java_regex.tree import (
     Alternation,

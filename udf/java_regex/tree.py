@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from sharkpy.base.errors import BindError, ExecutionError
+from sharkpy.base.records import dataclass
 from sharkpy.udf.java_regex.character_sets import CharSet
 
 

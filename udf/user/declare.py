@@ -10,10 +10,11 @@ import re
 import types
 import typing
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 from sharkpy.base.errors import BindError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.udf.function import NullPolicy
 from sharkpy.udf.user.relation import TABLE, Kind
 from sharkpy.values.type_parser import parse_columns, parse_type

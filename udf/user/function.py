@@ -10,10 +10,10 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
+from sharkpy.base.records import dataclass
 from sharkpy.udf.duckdb_sql import integer_value, string_value
 from sharkpy.udf.function import AggregateFunction, RelationFunction, ScalarFunction, TableFunction
 from sharkpy.values.types import DataType

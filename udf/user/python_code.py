@@ -15,11 +15,11 @@ import sysconfig
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sharkpy.base.errors import BindError, ExecutionError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.udf.user.function import Shipped, UserFunction
 
 _CLASS = re.compile(r"\s*class\s+(\w+)")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
+from sharkpy.base.records import dataclass
 from sharkpy.udf.function import RelationFunction
 from sharkpy.udf.user.function import FunctionUse, Routine, make_key
 from sharkpy.values.types import DataType, StructType

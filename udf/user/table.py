@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from sharkpy.base.records import dataclass
 from sharkpy.udf.function import NullPolicy, TableFunction
 from sharkpy.udf.signatures import takes
 from sharkpy.udf.user import vectors

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.parse_limits import shortened
+from sharkpy.base.records import dataclass
 
 T = TypeVar("T", int, float, bool, str)
 N = TypeVar("N", int, float)

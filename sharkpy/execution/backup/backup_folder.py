@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
@@ -17,6 +17,7 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import ConfigurationError, CorruptionError, SharkError, SourceError, UnsupportedError
 from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.base.records import dataclass
 from sharkpy.base.version import __version__
 from sharkpy.sources.copied_files import require_writable
 from sharkpy.sources.folders.remote_removal import Removal

@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -16,6 +15,7 @@ import xxhash
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, check_cancelled, current_cancellation, submit
 from sharkpy.base.errors import SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.sources.copied_files import is_within_store
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.layout import DataFile

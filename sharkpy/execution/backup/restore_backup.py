@@ -6,11 +6,11 @@ import os
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import CorruptionError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.columnar.block_folders import storage_error, sync_directory
 from sharkpy.execution.backup.backup_folder import (

@@ -6,11 +6,12 @@ Of a remote folder the last generation is noted while writers wait, and the file
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.base.uri import STATE_FOLDER
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.folder_readers import Reading, wanted_file

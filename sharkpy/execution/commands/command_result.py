@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
 
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import TIME_ZONE, Conf
 from sharkpy.base.time_zone import time_zone, zone_name
 from sharkpy.values.few_values import few_values

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SourceError, UnsupportedError
 from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.hive_partition import HivePartition, partition_name, partition_values
 from sharkpy.catalog.json_rows import table_from_json, table_to_json

@@ -9,12 +9,12 @@ import dataclasses
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import BindError, TableChangedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.path_gate import check_local, local_path

@@ -8,11 +8,12 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SharkError, SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.continuous_query import ContinuousQuery, Position
 from sharkpy.catalog.hive_formats import provider_of

@@ -14,11 +14,12 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ResourceError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.base.errors import SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.values.types import Schema
 

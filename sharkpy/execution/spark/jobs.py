@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from sharkpy.base.errors import (
     WorkersDiedError,
     WorkersLostError,
 )
+from sharkpy.base.records import dataclass
 from sharkpy.execution.spark.lost_jvm import jvm_lost_error, means_jvm_lost
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool, SparkPools
 from sharkpy.execution.spark.start import TASK_ATTEMPTS, SparkHandle

@@ -8,11 +8,11 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sharkpy.base.errors import BindError, ConfigurationError, ExecutionError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import METASTORE_DERBY, METASTORE_SITE, METASTORE_URIS, Conf
 from sharkpy.catalog.metastore_structs import Body
 

@@ -18,13 +18,13 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.java import Java
+from sharkpy.base.records import dataclass
 from sharkpy.base.secrets import names_secret
 
 START_TIMEOUT_SECONDS = 120.0

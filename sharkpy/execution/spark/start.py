@@ -12,12 +12,13 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.java import find_java
+from sharkpy.base.records import dataclass
 from sharkpy.execution.spark.jvm_process import JvmProcess, pyspark_home, start_jvm
 from sharkpy.execution.workers.worker_environment import EXPECTED, expected_versions, package_zip
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from sharkpy.base.records import dataclass
 from sharkpy.physical.operators import BlockScan, BlockSet
 from sharkpy.physical.plan import PhysicalPlan
 

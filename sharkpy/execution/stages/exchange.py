@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.base.records import dataclass
 from sharkpy.execution.spark.jobs import SparkJobs
 from sharkpy.optimizer.buckets import Packed, pack_buckets
 from sharkpy.physical.plan import DealtBuckets

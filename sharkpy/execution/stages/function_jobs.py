@@ -9,13 +9,14 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base.cancellation import Cancellation, check_cancelled, current_cancellation, submit
 from sharkpy.base.errors import CorruptionError, InternalError, SharkError, WorkersDiedError, WorkersLostError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.store import is_caused_by_damage
 from sharkpy.execution.blas_threads import one_blas_thread

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.base.records import dataclass
 from sharkpy.execution.spark.jobs import SparkJobs
 from sharkpy.execution.stages.exchange import pack_tasks, payload_rdd, task_sizes
 from sharkpy.execution.stages.query_run import QueryRun

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from sharkpy.base.records import dataclass
 from sharkpy.execution.statement_figures import TableLoad
 from sharkpy.execution.tasks.report import OperatorFigures, TaskReport, sum_figures
 from sharkpy.optimizer.decisions import Decision
@@ -68,7 +69,7 @@ class StageProfile:
     """Number of these tasks that ran on the host of most of their blocks."""
     blocks_rebuilt: int = 0
     """Number of lost or damaged blocks that the stage's tasks rebuilt themselves."""
-    requested: RequestCounts = RequestCounts()  # noqa: RUF009  it is frozen
+    requested: RequestCounts = RequestCounts()
     """Requests of the stage to remote storage."""
     rows_read: int = 0
     """Part of `rows_in` that came from tables, files and programs, not from exchanges."""

@@ -9,11 +9,12 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.errors import DatabaseEndedError, InvalidTextError, ResourceError, SharkError, WorkersLostError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.store import is_caused_by_damage
 from sharkpy.execution.engine import Engine

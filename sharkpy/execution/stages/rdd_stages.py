@@ -10,12 +10,13 @@ import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base.errors import CorruptionError, InvalidTextError, UnsupportedError, WorkersDiedError, WorkersLostError
+from sharkpy.base.records import dataclass
 from sharkpy.execution.spark.jobs import SparkJobs, payload_batches, split_by_partition
 from sharkpy.execution.stages.exchange import ExchangeOutput, run_map_stage
 from sharkpy.execution.stages.prepared_stage import PreparedStage, prepare

@@ -14,13 +14,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ExecutionError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData, TaskMetrics
 from sharkpy.execution.tasks.report import TaskReport

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sharkpy.base import settings
 from sharkpy.base.errors import CancelledError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.stages.stage_record import StageContent, StageFacts, StageRecord, new_folder, outcome

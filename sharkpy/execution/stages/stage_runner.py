@@ -7,12 +7,12 @@ import itertools
 import re
 import time
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 
 from sharkpy.base.errors import InvalidTextError
+from sharkpy.base.records import dataclass
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.rdd_stages import RddStages
 from sharkpy.execution.stages.stage_outputs import StageOutputs

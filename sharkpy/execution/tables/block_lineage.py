@@ -6,9 +6,10 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion

@@ -10,13 +10,14 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from sharkpy.base import settings
 from sharkpy.base.cancellation import checked, submit
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec, StorageFormat
 from sharkpy.columnar.block_folders import storage_error, sync_directory, sync_file

@@ -14,12 +14,13 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base.cancellation import cancellable_lock, current_cancellation
 from sharkpy.base.errors import CorruptionError, ExecutionError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.base.uri import Locations
 from sharkpy.catalog.hive_partition import HivePartition

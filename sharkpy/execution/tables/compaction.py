@@ -11,13 +11,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 
 from sharkpy.base import settings
 from sharkpy.base.errors import SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import BLOCK_ROWS, COMPACTION, COMPACTION_BLOCKS, Conf
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.handle import BlockHandle

@@ -10,11 +10,11 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import takewhile
 
 from sharkpy.base import uri
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table

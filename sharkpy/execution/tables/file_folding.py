@@ -9,11 +9,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from sharkpy.base import uri
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import COMPACTION_BLOCKS, FOLD_BYTES
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.path_gate import path_or_uri

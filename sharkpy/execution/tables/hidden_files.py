@@ -6,13 +6,13 @@ import logging
 import threading
 import time
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, check_cancelled
 from sharkpy.base.errors import CancelledError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.sources.folders.local_folder import LocalFolder
 from sharkpy.sources.folders.logged_folder import LoggedFolder

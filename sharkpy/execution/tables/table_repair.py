@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import settings
 from sharkpy.base.cancellation import cancellable_lock, check_cancelled, submit
 from sharkpy.base.errors import BlocksReplacedError, CancelledError, CorruptionError, ResourceError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import local_path

@@ -11,7 +11,7 @@ import itertools
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ import pyarrow as pa
 from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled, checked
 from sharkpy.base.errors import CancelledError, CorruptionError, ExecutionError, ResourceError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.avro_schema import with_schema_text
 from sharkpy.catalog.json_rows import partition_format_from_text
 from sharkpy.catalog.model import Table

@@ -6,7 +6,7 @@ A bucketed table uses the hash of exchanges, so that its buckets and the buckets
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import BucketSpec
 from sharkpy.physical.stage_program import Bucketing, HashSink, RangeSink, SingleSink, StageSink
 from sharkpy.udf.ordering import order_key

@@ -10,12 +10,12 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.physical.plan import SpreadKey
 
 Numbers = np.ndarray[Any, np.dtype[Any]]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.records import dataclass
 from sharkpy.execution.tasks.buckets import BUCKET_COLUMN, HASH_COLUMN, bucket_count
 from sharkpy.execution.tasks.exchange_statistics import MOST_KEYS, Numbers, TaskCollectors, Window
 from sharkpy.execution.tasks.inputs import SPREAD_METADATA, TaskMetrics, payload_header

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError, InvalidTextError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_same_host
 from sharkpy.execution.tasks.error_conversion import as_shark_error, raised_by

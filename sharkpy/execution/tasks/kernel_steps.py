@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sharkpy.base.errors import ResourceError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.machine_steps import NULL, WIDTH, Step
 from sharkpy.physical.kernel_code import Code, column_code
 from sharkpy.physical.stage_program import GroupKey, KernelColumns

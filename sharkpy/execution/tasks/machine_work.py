@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.machine_steps import BATCH, FREE, OUTSIDE, Column, Step
 from sharkpy.execution.tasks.kernel_steps import MachineProgram
 from sharkpy.physical.integer_columns import cached_rows, narrow_form, read_column

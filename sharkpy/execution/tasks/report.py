@@ -9,10 +9,11 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.physical.stage_program import BlockColumns, FileColumns, KernelColumns, StageInput
 from sharkpy.sources.storage.meter import RequestCounts
 
@@ -85,7 +86,7 @@ class TaskReport:
     """Part of `rows_in` that came from exchanges."""
     bytes_spilled: int | None = None
     """Bytes that DuckDB wrote to temporary files; None if not measured."""
-    requested: RequestCounts = RequestCounts()  # noqa: RUF009  it is frozen
+    requested: RequestCounts = RequestCounts()
     """Requests of the task to remote storage."""
     ended: float = 0.0
     """End by the clock of the task's host, in seconds since 1970."""

@@ -6,8 +6,9 @@ Epochs of joins of streams scan each stream several times: for the join, and for
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from sharkpy.base.records import dataclass
 from sharkpy.execution.tasks.inputs import TaskData
 from sharkpy.execution.tasks.parquet_scan import is_read_by_duckdb
 from sharkpy.physical.stage_program import FileColumns, StageInput, StageProgram

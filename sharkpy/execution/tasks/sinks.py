@@ -12,13 +12,14 @@ import struct
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sharkpy.base import uri
+from sharkpy.base.records import dataclass
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.physical.stage_program import BlockSink, FileSink
 from sharkpy.sources.file_errors import io_error

@@ -10,12 +10,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.records import dataclass
 from sharkpy.execution.tasks.parquet_scan import is_read_by_duckdb
 from sharkpy.physical.stage_program import FileColumns, StageProgram, StepColumns, TaskInput
 from sharkpy.sources.malformed_rows import is_validated

@@ -7,7 +7,7 @@ import importlib
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from duckdb import _seam
 
 from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.compiled import import_numba
 from sharkpy.execution.tasks.buckets import bucketed_sql, hashed_sql
 from sharkpy.execution.tasks.error_conversion import as_shark_error

@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import Cancellation, current_cancellation
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import VALUE_BYTES
 from sharkpy.columnar.host import machine_memory
 from sharkpy.execution.tasks.small_files import knows_rows, reads_streams

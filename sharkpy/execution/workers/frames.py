@@ -10,13 +10,13 @@ import os
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.execution.tasks.inputs import read_payloads
 
 FILE_BYTES = 1 << 20

@@ -6,12 +6,12 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base.errors import CorruptionError, ExecutionError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.block_writer import drop_from_memory
 from sharkpy.columnar.handle import BlockHandle

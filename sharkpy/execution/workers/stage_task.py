@@ -13,7 +13,7 @@ import struct
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CorruptionError, InternalError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.host import is_same_host
 from sharkpy.execution.tasks.block_rebuild import RebuildInTask

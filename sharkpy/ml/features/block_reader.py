@@ -6,7 +6,6 @@ The block was made for features, or is a table's own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.encodings import matrix, uncompressed

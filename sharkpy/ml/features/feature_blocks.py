@@ -11,7 +11,6 @@ import operator
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from sharkpy.base.cancellation import check_cancelled, submit
 from sharkpy.base.errors import DataError, ParameterError, TypeMismatchError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.encodings.matrix import NotFinite
 from sharkpy.execution.blas_threads import one_blas_thread
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from sharkpy.base.errors import (
     TypeMismatchError,
     did_you_mean,
 )
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.encodings.matrix import NotFinite
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows

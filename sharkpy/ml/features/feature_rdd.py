@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 from pyspark import StorageLevel
 
 from sharkpy.base.errors import InternalError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.block_cache import open_block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.stages.function_jobs import deal_blocks

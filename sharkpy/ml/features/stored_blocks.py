@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ import numpy as np
 
 from sharkpy.base import settings
 from sharkpy.base.errors import BlocksReplacedError, CorruptionError, DataError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion

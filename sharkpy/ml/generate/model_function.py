@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import BindError, ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.function_catalog import ModelFunction
 from sharkpy.ml.models.predictor import Predictor
 from sharkpy.physical.plan_context import FreshIds

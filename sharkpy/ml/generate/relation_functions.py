@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from sharkpy.base.errors import (
     TableExistsError,
     UnsupportedError,
 )
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.names import TableName
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.ml.generate.model_function import PREDICT, PROBABILITY, has_method, with_predictions

@@ -5,7 +5,6 @@ edges. Tasks import this file.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.base.errors import DataError, TypeMismatchError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.block_cache import open_block
 from sharkpy.columnar.compiled import compiled
 from sharkpy.columnar.handle import BlockHandle

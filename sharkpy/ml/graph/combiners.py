@@ -5,7 +5,6 @@ arrival.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import ParameterError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.compiled import compiled
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ColumnNotFoundError, CorruptionError, DataError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.engine_session import newest_session
 from sharkpy.execution.queries.write_query import write_blocks

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError
+from sharkpy.base.records import dataclass
 from sharkpy.ml.graph.vertex_program import Messages, Outcome, VertexBlock
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import CorruptionError, ParameterError
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.engine_session import newest_session
 from sharkpy.ml.graph import vertex_ids

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError, TypeMismatchError
+from sharkpy.base.records import dataclass
 from sharkpy.ml.graph import vertex_ids
 from sharkpy.ml.graph.combiners import Combiner, combiner
 from sharkpy.ml.graph.vertex_program import (

@@ -6,13 +6,14 @@ import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.cancellation import check_cancelled, submit
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.block import StoredArrays, encode_arrays
 from sharkpy.columnar.block_cache import open_block
 from sharkpy.columnar.handle import BlockHandle

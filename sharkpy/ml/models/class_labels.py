@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError, ParameterError
+from sharkpy.base.records import dataclass
 from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks
 
 Array = npt.NDArray[Any]

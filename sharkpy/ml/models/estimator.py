@@ -15,13 +15,13 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import DataError, NotFittedError, ParameterError, SourceError, UnsupportedError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlocks
 from sharkpy.ml.features.training_data import array_blocks, column_names
 from sharkpy.ml.models import model_json

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import DataError, ParameterError
+from sharkpy.base.records import dataclass
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock, FeatureBlocks, Matrix, refuse_not_finite
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models import kmeans_passes as passes

@@ -8,12 +8,12 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sharkpy.base.records import dataclass
 from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks
 
 Array = npt.NDArray[Any]

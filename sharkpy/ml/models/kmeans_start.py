@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.records import dataclass
 from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks
 from sharkpy.ml.models import kmeans_passes as passes
 from sharkpy.ml.models.kernels.column_moments import ColumnMoments, column_moments

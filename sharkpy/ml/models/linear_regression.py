@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from sharkpy.base.records import dataclass
 from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix, refuse_not_finite
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models.estimator import BOOLEAN, Rule, check_features, number_at_least

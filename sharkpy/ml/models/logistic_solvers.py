@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.ml.features.feature_blocks import FeatureBlocks, refuse_not_finite
 from sharkpy.ml.models.class_labels import ClassCounts
 from sharkpy.ml.models.kernels.column_moments import Scatter, scatter

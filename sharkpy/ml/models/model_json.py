@@ -12,13 +12,13 @@ import math
 import os
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 
 FORMAT = "sharkpy model"
 VERSION = 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from sharkpy.base import settings
 from sharkpy.base.errors import AmbiguousColumnError, BindError, ColumnNotFoundError, DataError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.encodings.matrix import NotFinite
 from sharkpy.columnar.statistics_table import ColumnTable, StatisticsTable
 from sharkpy.columnar.version import TableVersion

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base.errors import DataError
+from sharkpy.base.records import dataclass
 from sharkpy.ml.rdd.partition_functions import as_task_error
 from sharkpy.ml.tables.fit_columns import fit_batch, places_of
 from sharkpy.values.nested_arrow import cast_column

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base.errors import TypeMismatchError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import BucketSpec
 from sharkpy.execution.tasks.buckets import RowBuckets
 from sharkpy.values.types import DataType, Field, Schema, to_arrow

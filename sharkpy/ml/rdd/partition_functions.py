@@ -8,13 +8,13 @@ from __future__ import annotations
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
 from sharkpy.base.errors import ExecutionError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.execution.workers.task_failure import EXTERNAL, TaskError
 
 

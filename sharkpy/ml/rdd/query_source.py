@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sharkpy.base.cleanup import finalize_in_thread
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner
 from sharkpy.execution.restrictions import SCRIPT

@@ -10,7 +10,6 @@ import datetime
 import json
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from itertools import repeat
@@ -19,6 +18,7 @@ from typing import Any, ClassVar, SupportsIndex, cast, overload
 import pyarrow as pa
 
 from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.values.nested_arrow import cast_column
 from sharkpy.values.python_values import typed_values
 from sharkpy.values.type_parser import parse_type

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sharkpy.base.errors import BindError, ColumnCountError, ParameterError, SharkError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.values.type_parser import parse_columns, parse_type
 from sharkpy.values.types import (
     NULL,

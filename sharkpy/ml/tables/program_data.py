@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.errors import DataError, ParameterError
+from sharkpy.base.records import dataclass
 from sharkpy.execution.stages.query_run import new_group
 from sharkpy.execution.tasks.error_conversion import as_shark_error, raised_by
 from sharkpy.ml.tables.declared_columns import DeclaredColumns

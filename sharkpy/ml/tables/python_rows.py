@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.errors import DataError
+from sharkpy.base.records import dataclass
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, arrow_column_type, make_schema, renamed
 from sharkpy.ml.tables.fit_columns import ARROW_FAULTS, Place, fit, misfit, places_from, places_of
 from sharkpy.sources.arrow import Array, column_type

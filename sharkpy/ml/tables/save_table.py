@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sharkpy.base.errors import BindError, InternalError, ParameterError, TableExistsError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.names import check_name

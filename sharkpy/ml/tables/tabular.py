@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.errors import DataError, ParameterError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.ml.tables.fit_columns import ARROW_FAULTS, check_count, fit_batch, places_from, places_of
 from sharkpy.sources.arrow import Array
 from sharkpy.values.types import Schema

@@ -6,8 +6,8 @@ The edges only name columns. A task decides with the number of rows which of the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical.learned_filters import JoinEdge, integer_column, join_edges, targets, through_project
 from sharkpy.physical.lowering.lower_scan import has_code, is_read_by_kernels, may_be_reduced

@@ -7,9 +7,10 @@ integer, so that one key is hashed instead of several.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.physical.aggregate_calls import (
     aggregate_call,
     aggregate_row,

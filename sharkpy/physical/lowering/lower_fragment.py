@@ -6,9 +6,10 @@ An aggregation that occurs several times is computed once. The users' functions 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sharkpy.base.errors import ResourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical import operators
 from sharkpy.physical.aggregate_calls import aggregate_call, state_types

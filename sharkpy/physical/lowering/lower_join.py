@@ -6,9 +6,8 @@ generator (LATERAL VIEW) is a join with lists unnested together, or with a serie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sharkpy.base.errors import InternalError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical
 from sharkpy.physical.lowering.select import Builder, Select
 from sharkpy.physical.lowering.value import Scope, Value

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical.kernel_code import Code
 from sharkpy.physical.lowering.value import Scope, Value

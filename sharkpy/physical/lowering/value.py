@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Context, Decimal
 
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.physical.column_bounds import ColumnRange
 from sharkpy.physical.kernel_code import Code
 from sharkpy.udf.duckdb_sql import duckdb_type, lower_literal

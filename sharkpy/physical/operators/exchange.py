@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sharkpy.base.records import dataclass
 from sharkpy.physical.plan import DealtBuckets, Distribution, ExchangeStatistics, Partitioning, PhysicalPlan
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.node import bracketed

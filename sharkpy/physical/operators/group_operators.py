@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from sharkpy.base.records import dataclass
 from sharkpy.physical.plan import Distribution, PhysicalPlan, retained
 from sharkpy.plan.expr import Alias, ColumnRef
 from sharkpy.plan.node import bracketed

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.decisions import BROADCAST_SIDES, JoinDistribution
 from sharkpy.physical.operators.scans import bucketed_scan, co_partitioned
 from sharkpy.physical.plan import Broadcast, Distribution, PhysicalPlan, Unspecified

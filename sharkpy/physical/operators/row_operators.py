@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sharkpy.base.records import dataclass
 from sharkpy.physical.plan import Distribution, Hashed, PhysicalPlan, retained, union_distribution
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, SortKey
 from sharkpy.plan.node import bracketed

@@ -6,8 +6,9 @@ A rule may move a join's rows only if no operator, up to the next Exchange, reli
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical.aggregate_calls import aggregate_call, is_distinct

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from sharkpy.base.records import dataclass
 
 Properties = tuple[tuple[str, str], ...]
 PartitionSpec = tuple[tuple[str, str | None], ...]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import Table
 from sharkpy.plan.commands.command import Command, Listing, PartitionSpec
 from sharkpy.plan.logical import LogicalPlan

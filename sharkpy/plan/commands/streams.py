@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import EmitMode, Trigger
 from sharkpy.catalog.model import ComputedColumn, StorageFormat, StreamSource, Table, Watermark
 from sharkpy.catalog.table_history import VersionPoint

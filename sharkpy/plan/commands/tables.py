@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.lake_tables import PartitionField
 from sharkpy.catalog.model import BucketSpec, Constraint, Database, SkewSpec, StorageFormat, Table, TableKind
 from sharkpy.plan.commands.command import Command, PartitionFilter, PartitionSpec, Properties

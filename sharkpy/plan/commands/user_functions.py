@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.function_catalog import Macro
 from sharkpy.plan.commands.command import Command, Listing
 

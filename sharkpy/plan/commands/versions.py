@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_history import VersionPoint
 from sharkpy.plan.commands.command import Command, Listing

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import StorageFormat, Table
 from sharkpy.plan.commands.command import Command, PartitionSpec
 from sharkpy.plan.expr import Expr

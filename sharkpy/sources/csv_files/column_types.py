@@ -5,12 +5,13 @@ For exact types, 01234 is not a number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.records import dataclass
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.csv_files.values import values_of

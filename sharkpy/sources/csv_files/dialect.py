@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.records import dataclass
 from sharkpy.sources.csv_files.column_types import InferredTypes
 from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.csv_files.records import Record, RecordReader, Token

@@ -9,10 +9,10 @@ import codecs
 import datetime
 import functools
 import re
-from dataclasses import dataclass
 
 from sharkpy.base.errors import ConfigurationError, SharkError, UnsupportedError, did_you_mean
 from sharkpy.base.parse_limits import whole_number
+from sharkpy.base.records import dataclass
 from sharkpy.base.time_zone import time_zone
 from sharkpy.sources.hadoop_codecs import CODECS, OUTPUT_CODEC, HadoopCodec, codec_of_class
 from sharkpy.udf.java_datetime import format_time, parse_time, tokens

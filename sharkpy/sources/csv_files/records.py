@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ResourceError
+from sharkpy.base.records import dataclass
 from sharkpy.sources.csv_files.options import CsvOptions
 
 BLANKS = "".join(map(chr, range(33)))

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from sharkpy.base import uri
+from sharkpy.base.records import dataclass
 
 _GENERATION = re.compile(r"(base|delta)_(?:(\d+)_)?(\d+)")
 """Kind; first generation, for a fold; last or only generation."""

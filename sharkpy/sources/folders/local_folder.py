@@ -5,9 +5,9 @@ there, and of temporary tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from pathlib import Path
 
+from sharkpy.base.records import dataclass
 from sharkpy.sources import layout, staged_files
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.generations import Generation, Placed

@@ -6,13 +6,13 @@ import itertools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, checked
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.file_log import LoggedFile
 from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.sources import layout, staged_files

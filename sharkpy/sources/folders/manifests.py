@@ -15,12 +15,12 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from uuid import uuid4
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.base.records import dataclass
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.storage.store import ObjectFacts, Store, content_of, is_identified
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.folders.manifests import (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.sources.folders.generations import Generation, is_hidden_name, is_hidden_path, visible_of
 from sharkpy.sources.folders.manifests import FILES, GENERATIONS, Manifest, read_manifest
 from sharkpy.sources.layout import DataFile

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.folder_readers import WANTED
 from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.folders.manifests import FILES, Manifest, read_manifest, write_of

@@ -7,10 +7,10 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError, SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.kafka_options import SERVERS, TOPIC, Options, client_options
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.avro_schema import given_schema, record_of
 from sharkpy.catalog.kafka_options import RAW
 from sharkpy.catalog.system_tables import HEADERS, KEY, OFFSET, PARTITION, TIME

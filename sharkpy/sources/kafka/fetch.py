@@ -6,7 +6,7 @@ import logging
 import time
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import repeat, zip_longest
 from operator import is_
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import InternalError, SharkError, SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import Position
 from sharkpy.catalog.kafka_options import FAIL_ON_LOSS, Options
 from sharkpy.sources.kafka.client import Connection, broker_error, require_library

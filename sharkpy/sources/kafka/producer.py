@@ -6,11 +6,11 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError, TableChangedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.thread_call import bounded_call
 from sharkpy.catalog.kafka_options import CLIENT_PREFIX, SERVERS, TOPIC, Options, client_options, connection_options
 from sharkpy.sources.kafka.client import CONNECTING, broker_error, checked_settings, require_library

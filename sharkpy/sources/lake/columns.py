@@ -7,12 +7,12 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.sources.arrow import Array, ChunkedArray
 from sharkpy.values.nested_arrow import children_of, is_list, with_children
 

@@ -10,7 +10,6 @@ import functools
 import json
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -21,6 +20,7 @@ import pyarrow.parquet as pq
 from sharkpy.base import uri
 from sharkpy.base.errors import ResourceError, SourceError
 from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.base.records import dataclass
 from sharkpy.sources.arrow import Array, ChunkedArray, pc
 from sharkpy.sources.file_errors import format_error, io_error, missing
 from sharkpy.sources.lake.columns import LakeColumn, field_id

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from sharkpy.base.errors import (
     TableExistsError,
     UnsupportedError,
 )
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.lake_tables import NewFile, PartitionField, Replaced
 from sharkpy.catalog.model import StorageFormat, Table, TableKind

@@ -9,7 +9,6 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, check_cancelled, checked
 from sharkpy.base.errors import ExecutionError, ResourceError, SourceError, UnsupportedError
 from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.sources.lake.lake_format import LakeReach
 from sharkpy.sources.lake.lake_table import LakeTable, Row, Rows, metadata_table, moment_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.lake_tables import NewFile, PartitionField, Replaced
 from sharkpy.catalog.model import Table

@@ -12,7 +12,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -22,6 +22,7 @@ import pyarrow as pa
 from sharkpy.base import uri
 from sharkpy.base.cancellation import cancellable_lock, checked
 from sharkpy.base.errors import SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.lake_tables import PartitionField
 from sharkpy.catalog.model import Constraint, Table
 from sharkpy.catalog.system_tables import SystemTable

@@ -6,13 +6,14 @@ import functools
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.sources.arrow import Array, ChunkedArray, pc
 from sharkpy.sources.column_conversion import batches_of, conform, row_count_batch

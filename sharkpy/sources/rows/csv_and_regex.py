@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from sharkpy.base.errors import BindError, ConfigurationError, ExecutionError, UnsupportedError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.column_conversion import row_count_batch
 from sharkpy.sources.lenient_conversion import lenient

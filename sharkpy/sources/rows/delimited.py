@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.errors import ConfigurationError, ExecutionError
+from sharkpy.base.records import dataclass
 from sharkpy.sources.arrow import Array, column_type, pc
 from sharkpy.sources.column_conversion import row_count_batch
 from sharkpy.sources.line_chunks import LineLayout

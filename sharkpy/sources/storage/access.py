@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sharkpy.base.errors import ConfigurationError, InternalError, NotAllowedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.secrets import Secret, fingerprint, names_secret
 from sharkpy.base.settings import (
     AZURE_ACCOUNT,

@@ -11,13 +11,13 @@ import sys
 import threading
 import time
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from sharkpy.base.cancellation import cancellable_lock, check_cancelled
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.records import dataclass
 from sharkpy.base.secrets import Secret
 
 LEAST_LEFT_SECONDS = 900.0

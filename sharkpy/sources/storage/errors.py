@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from sharkpy.base import settings, uri
@@ -21,6 +20,7 @@ from sharkpy.base.errors import (
     StorageRefusedError,
     UnsupportedError,
 )
+from sharkpy.base.records import dataclass
 from sharkpy.base.uri import redacted
 
 

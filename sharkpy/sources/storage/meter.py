@@ -8,11 +8,11 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
 from sharkpy.base.cancellation import Cancellation, check_cancelled, current_cancellation
 from sharkpy.base.errors import ResourceError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import STORAGE_FILES
 
 

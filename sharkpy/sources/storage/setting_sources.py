@@ -6,13 +6,13 @@ import enum
 import os
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from xml.etree import ElementTree
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.secrets import Secret, names_secret
 from sharkpy.base.settings import HADOOP_CONF_DIR, Conf
 from sharkpy.sources.storage.aws_profile import AwsProfile

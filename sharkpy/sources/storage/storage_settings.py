@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from sharkpy.base import settings
 from sharkpy.base.errors import BindError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Setting
 
 T = TypeVar("T")

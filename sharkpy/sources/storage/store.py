@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import BinaryIO, Protocol
 
+from sharkpy.base.records import dataclass
 from sharkpy.sources.storage.errors import StoreName
 
 

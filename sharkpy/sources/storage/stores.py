@@ -10,9 +10,9 @@ import importlib.util
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.uri import normalized, scheme_of
 from sharkpy.sources.storage.access import StorageAccess
 from sharkpy.sources.storage.store import Store, StoreLimits

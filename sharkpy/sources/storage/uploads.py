@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import io
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode, urlsplit
@@ -20,6 +19,7 @@ from urllib.request import Request
 from xml.etree import ElementTree
 
 from sharkpy.base.errors import CancelledError
+from sharkpy.base.records import dataclass
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.storage.requests import http_answer
 from sharkpy.sources.storage.store import ObjectFacts

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from sharkpy.base import uri
 from sharkpy.base.errors import CorruptionError
 from sharkpy.base.parse_limits import check_json_nesting
+from sharkpy.base.records import dataclass
 from sharkpy.base.uri import STATE_FOLDER
 from sharkpy.sources.storage.store import Store, content_of
 

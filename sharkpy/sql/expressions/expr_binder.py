@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sqlglot import exp
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import TypeMismatchError
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import Expr
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import (

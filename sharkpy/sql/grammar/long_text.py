@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ParseError
+from sharkpy.base.records import dataclass
 
 LONG_TEXT = 1 << 14
 """Number of characters from which on a text is split into pieces."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.sql.grammar.strict_parser import StrictParser
 from sharkpy.sql.grammar.token_reader import TokenReader

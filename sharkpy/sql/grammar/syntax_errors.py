@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import ParseError, did_you_mean
 from sharkpy.base.parse_limits import shortened
+from sharkpy.base.records import dataclass
 
 
 def place(text: str, offset: int) -> tuple[int, int]:

@@ -6,9 +6,10 @@ Calls of the registry start, merge and finish the state columns of an aggregate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Expand, Filter, JoinKind, LogicalPlan, Project, Union, Values

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Union, Values

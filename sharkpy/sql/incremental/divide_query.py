@@ -7,9 +7,9 @@ continuous insert or sink, whose epochs emit new or changed rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.logical import LogicalPlan, Union
 from sharkpy.sql.context import Context

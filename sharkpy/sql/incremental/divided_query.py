@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sharkpy.base.errors import InternalError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.catalog.model import CacheMode
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, disjunction

@@ -8,8 +8,8 @@ even under the same watermarks. The number of earlier rows then distinguishes th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.function_traits import MIRRORED
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, conjuncts, disjunction
 from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Producer, Project

@@ -8,9 +8,9 @@ value.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeGuard
 
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Filter, Generate, Join, JoinKind, LogicalPlan, Project, Union
 from sharkpy.plan.session_windows import time_after

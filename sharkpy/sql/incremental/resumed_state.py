@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sharkpy.base.errors import SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Values
 from sharkpy.sql.incremental.aggregate_state import AggregateState, DistinctValues, States, as_group, call_in

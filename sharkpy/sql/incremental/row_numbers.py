@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeGuard
 
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import AggregateCall, Call, Cast, Literal, WindowCall
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Window
 from sharkpy.sql.incremental.state import NewColumn, StoredState

@@ -8,8 +8,9 @@ change.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, WindowCall, conjuncts
 from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Sort, Union, Window
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_error, subqueries_in

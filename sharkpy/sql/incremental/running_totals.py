@@ -6,10 +6,10 @@ The totals of each partition are kept. An epoch continues from a row with the to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import (
     AggregateCall,
     Alias,

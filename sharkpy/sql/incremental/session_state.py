@@ -5,8 +5,9 @@ The state has a group for each pane as long as the gap. Sessions are made of pan
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project
 from sharkpy.plan.references import column_ids

@@ -7,8 +7,8 @@ stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.plan.expr import Call, Expr, conjunction, conjuncts
 from sharkpy.plan.logical import (

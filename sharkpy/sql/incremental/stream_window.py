@@ -7,9 +7,9 @@ ahead to.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sharkpy.base.errors import SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import (
     Alias,
     Call,

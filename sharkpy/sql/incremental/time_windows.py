@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.stream_kinds import SPANS
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction, string_literal
 from sharkpy.plan.logical import Aggregate, Filter, Generate, Join, JoinKind, LogicalPlan, Project, Scan

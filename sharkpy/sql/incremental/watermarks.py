@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Scan, Union
 from sharkpy.plan.session_windows import time_after

@@ -6,8 +6,9 @@ of late rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, SortKey, WindowCall
 from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Window
 from sharkpy.plan.references import substitute

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sharkpy.base.errors import InternalError
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import TRUE, AggregateCall, Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Expand, LogicalPlan, Union, Values
 from sharkpy.plan.references import column_ids, substitute

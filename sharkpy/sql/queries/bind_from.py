@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
 from sharkpy.base.errors import ParseError, TypeMismatchError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.system_tables import SYSTEM_DATABASES
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project, Values

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from sharkpy.base.errors import TypeMismatchError
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, conjunction, string_literal
 from sharkpy.plan.logical import Expand, Filter, LogicalPlan, Project
 from sharkpy.plan.references import column_ids

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from sharkpy.base import settings
+from sharkpy.base.records import dataclass
 from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, WindowCall
 from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Values, Window

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from sharkpy.base import settings
 from sharkpy.base.parse_limits import whole_number
+from sharkpy.base.records import dataclass
 from sharkpy.plan.expr import Expr, Literal, SortKey
 from sharkpy.plan.logical import Distribute, Limit, LogicalPlan, Sort
 from sharkpy.sql.context import Context

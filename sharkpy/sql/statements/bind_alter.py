@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import TableExistsError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.kafka_options import PREFIXES
 from sharkpy.catalog.model import CLAUSE_PROPERTIES, Table, TableKind
 from sharkpy.catalog.names import GLOBAL_TEMP

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sharkpy.base.errors import ColumnNotFoundError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.catalog.model import CACHE_PROPERTY, CacheMode, Table, TableKind
 from sharkpy.plan.commands import Insert, KeptState, LateRows, MultiInsert, StateInserts, queries_of

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import BindError, ColumnCountError, ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import DYNAMIC_PARTITION, DYNAMIC_PARTITION_MODE
 from sharkpy.catalog.model import StorageFormat, Table
 from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert, PartitionSpec

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import ColumnCountError, ColumnNotFoundError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import MERGE_CHECK
 from sharkpy.plan.commands import ChangeRows
 from sharkpy.plan.expr import Alias, Call, Expr

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import BindError, ColumnNotFoundError, SharkError, UnsupportedError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE
 from sharkpy.catalog.model import Table

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.plan.commands import ChangeRows
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal, disjunction

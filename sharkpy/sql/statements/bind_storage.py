@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sharkpy.base.errors import SharkError
 from sharkpy.base.parse_limits import whole_number
+from sharkpy.base.records import dataclass
 from sharkpy.catalog import hive_formats
 from sharkpy.catalog.format_options import CSV, set_option
 from sharkpy.catalog.hive_formats import (

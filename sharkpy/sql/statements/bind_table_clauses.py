@@ -6,13 +6,13 @@ Several statements share the format, the Hive partitions and the caching by name
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base import uri
 from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import CACHE_CHECK_NAME
 from sharkpy.catalog.avro_schema import schema_path, with_schema_text
 from sharkpy.catalog.hive_formats import columns_of_format

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import BindError, SharkError, TableNotFoundError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.names import check_name
 from sharkpy.plan.commands import Command

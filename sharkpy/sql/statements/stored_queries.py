@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from sharkpy.base.errors import ColumnCountError, SharkError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.names import GLOBAL_TEMP, check_name
 from sharkpy.plan.commands import CreateView, Insert, InsertDirectory, MultiInsert, queries_of
 from sharkpy.plan.logical import LogicalPlan

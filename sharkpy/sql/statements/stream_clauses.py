@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import BindError, ColumnNotFoundError, SharkError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import EmitMode, Trigger, TriggerKind
 from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import History, OnBadRow, StartFrom

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.users import user_name
 from sharkpy.catalog.catalog import new_table_id
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
@@ -286,7 +287,7 @@ def add_rows_of(table: Table, session: StreamSession) -> None:
         session.catalog.create_table(table)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class InsertOrSink:
     """A new continuous insert or sink, with its state if it has one. Epochs write `rows`."""
 

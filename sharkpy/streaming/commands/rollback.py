@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.epoch_store import RetainedEpoch, epoch_text
 from sharkpy.catalog.model import Table

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sharkpy.base.errors import BindError
+from sharkpy.base.records import dataclass
 from sharkpy.streaming.dstreams import program_query
 from sharkpy.streaming.dstreams.dstream import DStream, quoted, text_literal
 from sharkpy.streaming.dstreams.program_query import named

@@ -12,12 +12,13 @@ import inspect
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from sharkpy.base.errors import BindError, ExecutionError
+from sharkpy.base.records import dataclass
 from sharkpy.execution.commands.user_functions import store_function
 from sharkpy.execution.queries.plan_query import substituted
 from sharkpy.ml.rdd.rows import Row, row_class

@@ -6,13 +6,14 @@ import logging
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import BindError, SharkError, SourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.storage import check_storage, epoch_format

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import TIME_ZONE
 from sharkpy.base.time_zone import arrow_zone, zone_name
 from sharkpy.catalog.kafka_options import RAW, TOPIC, ZONE, paths_in

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from sharkpy.base.errors import ExecutionError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.stream_kinds import TO_CONSOLE, TO_PROGRAM, sink_kind
 from sharkpy.execution.commands.writes.staged_write import QuietWrite
 from sharkpy.streaming.lease import Lease

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BlocksReplacedError
+from sharkpy.base.records import dataclass
 from sharkpy.execution.commands.insert import BadRows, added_rows, stage_bad_rows, stage_uncounted
 from sharkpy.execution.commands.writes.staged_write import QuietWrite, StagedWrite, discarding, publish
 from sharkpy.execution.queries.plan_query import plan_stage

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 
 from inotify_simple import Event, INotify, flags
+
+from sharkpy.base.records import dataclass
 
 _WANTED = (
     flags.CLOSE_WRITE

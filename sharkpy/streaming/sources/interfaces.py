@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.continuous_query import Position
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import Cancellation, check_cancelled, current_cancellation
 from sharkpy.base.errors import CancelledError, SharkError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import STREAM_LIST_MOST_MS, STREAM_LIST_MS
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.sources.layout import DataFile

@@ -12,9 +12,10 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.auth.authenticators import AuthenticationError
 
 FIRST_DELAY = 0.1

@@ -8,7 +8,6 @@ import logging
 import os
 import tempfile
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 
 from argon2 import PasswordHasher, extract_parameters
@@ -16,6 +15,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.profiles import RFC_9106_LOW_MEMORY
 
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.auth.authenticators import WRONG_CREDENTIALS, AuthenticationError
 from sharkpy.thrift.auth.login import checked_password, checked_user_name
 from sharkpy.thrift.config import ServerConfig

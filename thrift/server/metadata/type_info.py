@@ -6,9 +6,9 @@ The schemas of all metadata calls are made of groups of columns of one type.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from sharkpy.base.records import dataclass
 from sharkpy.values.types import (
     BIGINT,
     BINARY,

@@ -7,10 +7,10 @@ nested ones and intervals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import ExecutionError
+from sharkpy.base.records import dataclass
 from sharkpy.values import types as t
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.transport.connection import Connection
 from sharkpy.thrift.transport.service import Client
 

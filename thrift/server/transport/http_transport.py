@@ -7,13 +7,14 @@ import binascii
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from io import BytesIO
 
 import h11
 from thrift.Thrift import TApplicationException
 
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.auth import NEEDS_LOGIN
 from sharkpy.thrift.auth.authenticators import AuthenticationError
 from sharkpy.thrift.binary_protocol import exception_message

@@ -14,10 +14,10 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.auth import login_for
 from sharkpy.thrift.auth.login_throttle import address_of
 from sharkpy.thrift.config import ServerConfig

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from sharkpy.base.records import dataclass
 from sharkpy.thrift.auth.login import Login
 from sharkpy.thrift.auth.login_throttle import address_of
 from sharkpy.thrift.config import ServerConfig

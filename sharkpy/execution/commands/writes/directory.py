@@ -6,13 +6,13 @@ import logging
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import BindError, SharkError, SourceError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.writes.staged_write import QuietWrite, StagedWrite, discard_staging, new_staging
 from sharkpy.execution.engine_session import EngineSession

@@ -6,12 +6,13 @@ import dataclasses
 import itertools
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SharkError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.base.settings import MAX_TASK_PARTITIONS
 from sharkpy.catalog.hive_partition import partition_texts
 from sharkpy.catalog.lake_tables import NewFile, PartitionField, Replaced

@@ -9,13 +9,13 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import SharkError, SourceError, TableChangedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.catalog import Catalog
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table

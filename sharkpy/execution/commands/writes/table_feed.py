@@ -6,11 +6,12 @@ import errno
 import shutil
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.folder_readers import wanted_name
 from sharkpy.catalog.json_rows import partition_format_from_text, partition_format_to_text
 from sharkpy.catalog.path_gate import local_path

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import uri
 from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, SharkError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.path_gate import local_path
 from sharkpy.catalog.table_folders import TableFolders

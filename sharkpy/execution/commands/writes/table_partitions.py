@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from sharkpy.base import uri
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.json_rows import partition_format_to_text
 from sharkpy.catalog.model import Table

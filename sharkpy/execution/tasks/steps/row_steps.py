@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.records import dataclass
 from sharkpy.plan.row_steps import BatchStep, CountChanges, TableFunctionStep, TransformStep
 from sharkpy.sources.lake.iceberg.transforms import transformed_texts
 from sharkpy.udf.user.function import Column

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sharkpy.base.records import dataclass
 from sharkpy.columnar.compiled import compiled_sums
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.models.kernels.strips import columns_of

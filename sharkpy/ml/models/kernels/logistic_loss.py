@@ -5,12 +5,12 @@ Both are sums over rows: 1/n and the penalty are the objective's. Everything is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sharkpy.base.records import dataclass
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.models.kernels.strips import strip_rows
 

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pyiceberg.avro.file import AvroFile
@@ -39,6 +39,7 @@ from pyiceberg.typedef import Record
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, check_cancelled, checked
 from sharkpy.base.errors import ExecutionError, SharkError, TableChangedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.lake_tables import NewFile, Replaced
 from sharkpy.sources.file_errors import first_line
 from sharkpy.sources.lake.iceberg.schemas import partition_value

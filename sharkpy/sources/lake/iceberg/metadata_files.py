@@ -11,7 +11,6 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
@@ -20,6 +19,7 @@ from pyiceberg.typedef import EMPTY_DICT, Properties
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import InternalError, SourceError, UnsupportedError
+from sharkpy.base.records import dataclass
 from sharkpy.catalog.lake_tables import lake_path
 from sharkpy.sources.lake.iceberg.metadata_bytes import check_size, plain_metadata, plain_name
 from sharkpy.sources.lake.lake_format import LakeReach

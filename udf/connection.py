@@ -184,6 +184,24 @@ def _python_name(kernel: AnyKernel) -> str:
     return f"{kernel.name}_python"
 
 
+def with_numbers(con: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """Return a query for this connection only, with its number in the calls of kernels.
+
+    A prepared query that reads the variable would be bound again for each run.
+    """
+    calls = _kernel_calls()
+    if not calls.search(sql):
+        return sql
+    ((number,),) = con.execute(f"SELECT getvariable('{CONNECTION_VARIABLE}')").fetchall()
+    return calls.sub(rf"\1_python({number}, ", sql)
+
+
+@cache
+def _kernel_calls() -> re.Pattern[str]:
+    kernels: tuple[AnyKernel, ...] = (*KERNELS, *GROUP_KERNELS)
+    return re.compile(rf"\b({'|'.join(one.name for one in kernels if one.parameters)})\(")
+
+
 def _macro(kernel: AnyKernel) -> tuple[str, str]:
     """Return the head and the body of the macro that calls a kernel for a connection."""
     names = ", ".join(f"column{index}" for index in range(len(kernel.parameters)))

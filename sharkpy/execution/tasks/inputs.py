@@ -215,7 +215,7 @@ def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Re
     sources: list[object] = []
     try:
         tables = {name: _table(connection, relation, sources) for name, relation in relations.items()}
-        yield lambda sql: _NAMES.sub(lambda found: tables.get(found[0], found[0]), sql)
+        yield partial(_with_names, tables)
     except Exception as error:
         parts = list(itertools.chain.from_iterable(relations.values()))
         for part in parts:
@@ -243,9 +243,22 @@ def _table(connection: DuckDBPyConnection, relation: Relation, sources: list[obj
         return f"({relation[0].sql})"
     found = [_seam.register_source(connection, part) for part in relation]
     sources += found
-    if len(found) == 1:
-        return found[0].name
-    return f"({' UNION ALL '.join(f'SELECT * FROM {source.name}' for source in found)})"
+    return _united([source.name for source in found])
+
+
+def query_over(sql: str, names: Mapping[str, Sequence[str]]) -> str:
+    """Return the query that reads registered sources, whose names are given by relation and part."""
+    return _with_names({relation: _united(parts) for relation, parts in names.items()}, sql)
+
+
+def _with_names(tables: Mapping[str, str], sql: str) -> str:
+    return _NAMES.sub(lambda found: tables.get(found[0], found[0]), sql)
+
+
+def _united(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    return f"({' UNION ALL '.join(f'SELECT * FROM {name}' for name in names)})"
 
 
 def _read_again(scans: Iterable[ParquetScan]) -> None:

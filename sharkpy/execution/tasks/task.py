@@ -38,6 +38,7 @@ from sharkpy.execution.tasks.partitioned_writes import (
     write_bucketed_files,
     write_partitioned_files,
 )
+from sharkpy.execution.tasks.planned_queries import planned_query
 from sharkpy.execution.tasks.reduced_inputs import reduced_inputs
 from sharkpy.execution.tasks.report import BlockResult, FileResult, read_figures, spilled_bytes
 from sharkpy.execution.tasks.shared_scans import SharedScan, shared_scans, with_shared_scans, with_splits
@@ -249,11 +250,14 @@ def _query(
     for step in steps:
         step.begin()
     install_functions(connection, program.functions)
+    text = with_shared_scans(sql, inputs.shared)
+    is_planned = not (metrics.is_profiled or program.functions)
     with (
-        registered_inputs(connection, inputs.relations) as reading,
+        planned_query(connection, text, inputs.relations) if is_planned else contextlib.nullcontext() as execute,
+        registered_inputs(connection, {} if execute else inputs.relations) as reading,
         _profiled(connection, program, metrics),
     ):
-        reader = run_query(connection, reading(with_shared_scans(sql, inputs.shared)), batch_rows)
+        reader = run_query(connection, execute or reading(text), batch_rows)
         with contextlib.closing(reader):
             try:
                 yield reader

@@ -1,0 +1,169 @@
+"""Queries that a connection has planned, and runs again over other rows.
+
+To parse and plan a query takes DuckDB longer than to run many of them. So a text that comes again is prepared once,
+over sources whose rows are replaced for each run. A source has no rows between two runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections import OrderedDict
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+from duckdb import _seam
+from duckdb._sources.pyarrow import PyArrowTableSource
+
+from sharkpy.base.records import dataclass
+from sharkpy.execution.tasks.inputs import Relation, query_over
+from sharkpy.udf.connection import with_numbers
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_log = logging.getLogger(__name__)
+_MOST_QUERIES = 100
+_MOST_TEXT = 2_000_000
+"""Limits on the queries of a connection, and on the characters of their texts."""
+_FACTOR = 4
+_FEW_ROWS = 10_000
+"""Ratio of row counts from which another plan may be better, and the counts below which all are alike."""
+
+
+class _Rows(PyArrowTableSource):
+    """Source of the table `obj`, which may be replaced by one with the same schema."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows; DuckDB takes objects with this method for sources."""
+        return self.obj.__arrow_c_stream__(requested_schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """Prepared query: `execute` runs it over the rows of `sources`, by relation and part."""
+
+    execute: str
+    sources: Mapping[str, Sequence[_Rows]]
+    schemas: Mapping[str, Sequence[pa.Schema]]
+    rows: Mapping[str, int]
+    """Rows of the relations for which it was planned."""
+    handles: Sequence[object]
+    """DuckDB forgets a source with the last reference to its handle."""
+
+    def suits(self, tables: Mapping[str, Sequence[pa.Table]]) -> bool:
+        """Whether the plan can read these tables, and is as good for them."""
+        return self.schemas.keys() == tables.keys() and all(
+            len(parts) == len(self.schemas[name])
+            and _is_alike(sum(map(len, parts)), self.rows[name])
+            and all(part.schema.equals(schema) for part, schema in zip(parts, self.schemas[name], strict=True))
+            for name, parts in tables.items()
+        )
+
+    @contextmanager
+    def over(self, tables: Mapping[str, Sequence[pa.Table]]) -> Generator[str]:
+        """Give the sources their rows while the body runs the yielded statement."""
+        try:
+            for name, parts in tables.items():
+                for source, part in zip(self.sources[name], parts, strict=True):
+                    source.obj = part
+            yield self.execute
+        finally:
+            for name, sources in self.sources.items():
+                for source, schema in zip(sources, self.schemas[name], strict=True):
+                    source.obj = schema.empty_table()
+
+
+class _PlannedQueries:
+    """Queries of one connection, the last used one last; None for a text that has come once, or cannot be prepared."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, _Planned | None] = OrderedDict()
+        self._failed: set[int] = set()
+        self._characters = 0
+        self._number = 0
+
+    def find(
+        self, connection: DuckDBPyConnection, sql: str, tables: Mapping[str, Sequence[pa.Table]]
+    ) -> _Planned | None:
+        is_new = sql not in self._known
+        found = self._known.setdefault(sql, None)
+        self._known.move_to_end(sql)
+        if is_new:
+            self._characters += len(sql)
+            self._forget(connection)
+        elif (found is None or not found.suits(tables)) and hash(sql) not in self._failed:
+            found = self._known[sql] = self._prepared(connection, sql, tables, found)
+        return found
+
+    def _prepared(
+        self,
+        connection: DuckDBPyConnection,
+        sql: str,
+        tables: Mapping[str, Sequence[pa.Table]],
+        outdated: _Planned | None,
+    ) -> _Planned | None:
+        self._number += 1
+        name = f"shark_planned_{self._number}"
+        sources = {relation: [_Rows(part) for part in parts] for relation, parts in tables.items()}
+        handles = {
+            relation: [_seam.register_source(connection, part) for part in parts] for relation, parts in sources.items()
+        }
+        text = query_over(sql, {relation: [one.name for one in parts] for relation, parts in handles.items()})
+        try:
+            if outdated is not None:
+                _deallocate(connection, outdated)
+            connection.execute(f"PREPARE {name} AS {with_numbers(connection, text)}").fetchall()
+        except duckdb.Error as error:
+            # The query itself has the error, or runs in another way.
+            _log.debug("a query cannot be prepared: %s", error)
+            self._failed.add(hash(sql))
+            return None
+        return _Planned(
+            f"EXECUTE {name}",
+            sources,
+            {relation: [part.schema for part in parts] for relation, parts in tables.items()},
+            {relation: sum(map(len, parts)) for relation, parts in tables.items()},
+            [one for parts in handles.values() for one in parts],
+        )
+
+    def _forget(self, connection: DuckDBPyConnection) -> None:
+        """Forget queries that were not used for the longest time, beyond the limits."""
+        while len(self._known) > _MOST_QUERIES or (self._characters > _MOST_TEXT and len(self._known) > 1):
+            sql, planned = self._known.popitem(last=False)
+            self._characters -= len(sql)
+            if planned is not None:
+                _deallocate(connection, planned)
+
+
+def _deallocate(connection: DuckDBPyConnection, planned: _Planned) -> None:
+    with suppress(duckdb.Error):
+        connection.execute(planned.execute.replace("EXECUTE", "DEALLOCATE")).fetchall()
+
+
+def _is_alike(one: int, other: int) -> bool:
+    return max(one, other) <= max(_FACTOR * min(one, other), _FEW_ROWS)
+
+
+_of_connection: weakref.WeakKeyDictionary[Any, _PlannedQueries] = weakref.WeakKeyDictionary()
+
+
+@contextmanager
+def planned_query(connection: DuckDBPyConnection, sql: str, relations: Mapping[str, Relation]) -> Generator[str | None]:
+    """Yield a statement that runs `sql` over `relations` by an earlier plan, or None if there is none.
+
+    A connection is used by one thread at a time.
+    """
+    if not all(isinstance(part, pa.Table) for parts in relations.values() for part in parts):
+        yield None
+        return
+    tables: Any = relations
+    planned = _of_connection.setdefault(connection, _PlannedQueries()).find(connection, sql, tables)
+    if planned is None:
+        yield None
+        return
+    with planned.over(tables) as execute:
+        yield execute

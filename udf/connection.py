@@ -76,6 +76,7 @@ LIMIT_VARIABLE = "shark_value_bytes"
 _IS_PREPARED = "shark_is_prepared"
 """Macro that marks a database with all kernels and macros."""
 _FUNCTION_NAME = re.compile(r"\bshark_\w+(?=\()")
+_CALL = re.compile(r"\b(shark_\w+)\(")
 _KNOWN_TEXTS = 1_000
 _creating = threading.Lock()
 AnyKernel = Kernel | GroupKernel | SizeKernel
@@ -189,17 +190,20 @@ def with_numbers(con: duckdb.DuckDBPyConnection, sql: str) -> str:
 
     A prepared query that reads the variable would be bound again for each run.
     """
-    calls = _kernel_calls()
-    if not calls.search(sql):
+    if _names_with_parameters().isdisjoint(_CALL.findall(sql)):
         return sql
     ((number,),) = con.execute(f"SELECT getvariable('{CONNECTION_VARIABLE}')").fetchall()
-    return calls.sub(rf"\1_python({number}, ", sql)
+
+    def numbered(call: re.Match[str]) -> str:
+        return f"{call[1]}_python({number}, " if call[1] in _names_with_parameters() else call[0]
+
+    return _CALL.sub(numbered, sql)
 
 
 @cache
-def _kernel_calls() -> re.Pattern[str]:
+def _names_with_parameters() -> frozenset[str]:
     kernels: tuple[AnyKernel, ...] = (*KERNELS, *GROUP_KERNELS)
-    return re.compile(rf"\b({'|'.join(one.name for one in kernels if one.parameters)})\(")
+    return frozenset(one.name for one in kernels if one.parameters)
 
 
 def _macro(kernel: AnyKernel) -> tuple[str, str]:

@@ -12,6 +12,7 @@ import functools
 import json
 import os
 import struct
+import sys
 import uuid
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
@@ -213,10 +214,13 @@ def _engine() -> Any:
 
 
 @functools.cache
-def _processor() -> str:
+def _host() -> str:
+    """Return what machine code depends on: the processor, and the layout of Python's and NumPy's objects."""
     from llvmlite import binding
 
-    return f"{binding.get_process_triple()} {binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+    host = f"{binding.get_process_triple()} {binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+    # The code reads the objects of arrays.
+    return f"{host} {sys.implementation.cache_tag}{sys.abiflags} numpy {np.lib.NumpyVersion(np.__version__).major}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +234,7 @@ class LoopSource:
 
 @dataclass(frozen=True, slots=True)
 class LoopFile:
-    """File with the code of a loop, for one combination of argument types, this source and this processor.
+    """File with the code of a loop, for one combination of argument types, this source and this host.
 
     A damaged file, and one of another source, counts as absent.
     """
@@ -241,7 +245,7 @@ class LoopFile:
     @classmethod
     def of(cls, source: LoopSource, kinds: Kinds) -> LoopFile | None:
         """Return the file, or None if there is no folder for it."""
-        identity = f"{source.name} {kinds} {_processor()}"
+        identity = f"{source.name} {kinds} {_host()}"
         try:
             stamps = [(stamp.st_mtime_ns, stamp.st_size) for stamp in map(os.stat, source.files)]
         except OSError:

@@ -7,9 +7,11 @@ of a short statement in a new process, and such a statement uses few of them.
 from __future__ import annotations
 
 import dataclasses
+import threading
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["dataclass"]
+_making = threading.RLock()
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -41,9 +43,9 @@ def _record(cls: Any, frozen: bool, eq: bool, slots: bool, kw_only: bool, weakre
     if cls.__doc__ is None:
         # The module would describe the methods here.
         cls.__doc__ = cls.__name__
-    made: Any = dataclasses.dataclass(
-        init=False, repr=False, eq=False, slots=slots, kw_only=kw_only, weakref_slot=weakref_slot
-    )(cls)
+    made = _with_fields(cls, slots=slots, kw_only=kw_only, weakref_slot=weakref_slot)
+    facts = made.__dataclass_params__
+    facts.init, facts.repr, facts.eq, facts.frozen = True, True, eq, frozen
     for name in wanted:
         setattr(made, name, _first_call(made, name, frozen, eq))
     if eq and not frozen and not has_hash:
@@ -56,6 +58,20 @@ def _record(cls: Any, frozen: bool, eq: bool, slots: bool, kw_only: bool, weakre
         if slots and "__getstate__" not in own:
             made.__getstate__, made.__setstate__ = _state, _set_state
     return made
+
+
+def _with_fields(cls: Any, **options: bool) -> Any:
+    """Make a dataclass without methods. The module refuses this below a frozen class, so none is while it is made."""
+    bases = [base.__dataclass_params__ for base in cls.__mro__[1:] if "__dataclass_params__" in base.__dict__]
+    with _making:
+        frozen = [facts for facts in bases if facts.frozen]
+        for facts in frozen:
+            facts.frozen = False
+        try:
+            return dataclasses.dataclass(init=False, repr=False, eq=False, **options)(cls)
+        finally:
+            for facts in frozen:
+                facts.frozen = True
 
 
 def _first_call(cls: Any, name: str, frozen: bool, eq: bool) -> Any:

@@ -93,3 +93,23 @@ def test_methods_are_compiled_at_their_first_call() -> None:
     waiting: Any = plain.__init__  # type: ignore[misc]
     assert plain(1) == plain(1)
     assert plain.__init__ is not waiting  # type: ignore[misc]
+
+
+def test_ordinary_dataclasses_may_be_below_them() -> None:
+    @dataclass(frozen=True)
+    class Base:
+        number: int
+
+    @dataclasses.dataclass(frozen=True)
+    class Below(Base):
+        text: str
+
+    @dataclass(frozen=True, slots=True)
+    class Own(Base):
+        text: str
+
+    assert Below(1, "x") == Below(1, "x") != Below(2, "x")
+    assert Own(1, "x").text == "x"
+    assert Base.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="frozen"):
+        dataclasses.dataclass(type("Loose", (Base,), {}))

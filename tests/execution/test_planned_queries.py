@@ -107,3 +107,15 @@ def test_an_error_of_a_run_leaves_the_plan(session: sharkpy.SharkContext, planne
             rows(session, query)
     session.sql("DELETE FROM t WHERE k = 2001")
     assert rows(session, query) == rows(session, query) == [(1,)]
+
+
+def test_large_results_are_streamed_by_all_threads(
+    session: sharkpy.SharkContext, planned: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planned_queries, "_MOST_RESULTS", 100)
+    for _ in range(3):
+        assert len(rows(session, "SELECT k, v FROM t WHERE s LIKE '%3%'")) > 100
+    assert planned == []
+    for _ in range(3):
+        assert len(rows(session, "SELECT k, v FROM t WHERE s LIKE '%3%' AND v = 5")) < 100
+    assert len(planned) == 1

@@ -19,7 +19,7 @@ from duckdb import _seam
 from duckdb._sources.pyarrow import PyArrowTableSource
 
 from sharkpy.base.records import dataclass
-from sharkpy.execution.tasks.inputs import Relation, query_over
+from sharkpy.execution.tasks.inputs import Relation, TaskMetrics, query_over
 from sharkpy.udf.connection import with_numbers
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ _log = logging.getLogger(__name__)
 _MOST_QUERIES = 100
 _MOST_TEXT = 2_000_000
 """Limits on the queries of a connection, and on the characters of their texts."""
+_MOST_RESULTS = 4_096
+"""Rows of a result up to which it pays: DuckDB streams the results of prepared queries with one thread."""
 _FACTOR = 4
 _FEW_ROWS = 10_000
 """Ratio of row counts from which another plan may be better, and the counts below which all are alike."""
@@ -77,34 +79,49 @@ class _Planned:
                     source.obj = schema.empty_table()
 
 
+@dataclass(slots=True)
+class _Text:
+    """Text that has come: its plan, and the rows of its last result."""
+
+    planned: _Planned | None = None
+    num_results: int = 0
+    has_failed: bool = False
+
+
 class _PlannedQueries:
-    """Queries of one connection, the last used one last; None for a text that has come once, or cannot be prepared."""
+    """Queries of one connection, the last used one last."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, _Planned | None] = OrderedDict()
-        self._failed: set[int] = set()
+        self._known: OrderedDict[str, _Text] = OrderedDict()
         self._characters = 0
         self._number = 0
 
     def find(
         self, connection: DuckDBPyConnection, sql: str, tables: Mapping[str, Sequence[pa.Table]]
     ) -> _Planned | None:
-        is_new = sql not in self._known
-        found = self._known.setdefault(sql, None)
-        self._known.move_to_end(sql)
-        if is_new:
+        """Return the plan of a text that has come before, with few results."""
+        known = self._known.get(sql)
+        if known is None:
+            self._known[sql] = _Text()
             self._characters += len(sql)
             self._forget(connection)
-        elif (found is None or not found.suits(tables)) and hash(sql) not in self._failed:
-            found = self._known[sql] = self._prepared(connection, sql, tables, found)
-        return found
+            return None
+        self._known.move_to_end(sql)
+        if known.has_failed or known.num_results > _MOST_RESULTS:
+            return None
+        if known.planned is None or not known.planned.suits(tables):
+            if known.planned is not None:
+                _deallocate(connection, known.planned)
+            known.planned = self._prepared(connection, sql, tables)
+            known.has_failed = known.planned is None
+        return known.planned
+
+    def note_results(self, sql: str, num_results: int) -> None:
+        if (known := self._known.get(sql)) is not None:
+            known.num_results = num_results
 
     def _prepared(
-        self,
-        connection: DuckDBPyConnection,
-        sql: str,
-        tables: Mapping[str, Sequence[pa.Table]],
-        outdated: _Planned | None,
+        self, connection: DuckDBPyConnection, sql: str, tables: Mapping[str, Sequence[pa.Table]]
     ) -> _Planned | None:
         self._number += 1
         name = f"shark_planned_{self._number}"
@@ -114,13 +131,10 @@ class _PlannedQueries:
         }
         text = query_over(sql, {relation: [one.name for one in parts] for relation, parts in handles.items()})
         try:
-            if outdated is not None:
-                _deallocate(connection, outdated)
             connection.execute(f"PREPARE {name} AS {with_numbers(connection, text)}").fetchall()
         except duckdb.Error as error:
             # The query itself has the error, or runs in another way.
             _log.debug("a query cannot be prepared: %s", error)
-            self._failed.add(hash(sql))
             return None
         return _Planned(
             f"EXECUTE {name}",
@@ -133,10 +147,10 @@ class _PlannedQueries:
     def _forget(self, connection: DuckDBPyConnection) -> None:
         """Forget queries that were not used for the longest time, beyond the limits."""
         while len(self._known) > _MOST_QUERIES or (self._characters > _MOST_TEXT and len(self._known) > 1):
-            sql, planned = self._known.popitem(last=False)
+            sql, known = self._known.popitem(last=False)
             self._characters -= len(sql)
-            if planned is not None:
-                _deallocate(connection, planned)
+            if known.planned is not None:
+                _deallocate(connection, known.planned)
 
 
 def _deallocate(connection: DuckDBPyConnection, planned: _Planned) -> None:
@@ -152,18 +166,24 @@ _of_connection: weakref.WeakKeyDictionary[Any, _PlannedQueries] = weakref.WeakKe
 
 
 @contextmanager
-def planned_query(connection: DuckDBPyConnection, sql: str, relations: Mapping[str, Relation]) -> Generator[str | None]:
+def planned_query(
+    connection: DuckDBPyConnection, sql: str, relations: Mapping[str, Relation], metrics: TaskMetrics
+) -> Generator[str | None]:
     """Yield a statement that runs `sql` over `relations` by an earlier plan, or None if there is none.
 
-    A connection is used by one thread at a time.
+    `metrics` count the rows of its result. A connection is used by one thread at a time.
     """
     if not all(isinstance(part, pa.Table) for parts in relations.values() for part in parts):
         yield None
         return
     tables: Any = relations
-    planned = _of_connection.setdefault(connection, _PlannedQueries()).find(connection, sql, tables)
-    if planned is None:
-        yield None
-        return
-    with planned.over(tables) as execute:
-        yield execute
+    queries = _of_connection.setdefault(connection, _PlannedQueries())
+    planned, before = queries.find(connection, sql, tables), metrics.rows_out
+    try:
+        if planned is None:
+            yield None
+        else:
+            with planned.over(tables) as execute:
+                yield execute
+    finally:
+        queries.note_results(sql, metrics.rows_out - before)

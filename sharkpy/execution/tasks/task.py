@@ -253,7 +253,9 @@ def _query(
     text = with_shared_scans(sql, inputs.shared)
     is_planned = not (metrics.is_profiled or program.functions)
     with (
-        planned_query(connection, text, inputs.relations) if is_planned else contextlib.nullcontext() as execute,
+        planned_query(connection, text, inputs.relations, metrics)
+        if is_planned
+        else contextlib.nullcontext() as execute,
         registered_inputs(connection, {} if execute else inputs.relations) as reading,
         _profiled(connection, program, metrics),
     ):

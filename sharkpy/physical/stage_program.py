@@ -6,6 +6,8 @@ program's sink. All are plain picklable data, without sessions or plans.
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from sharkpy.base.records import dataclass
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.columnar.handle import BlockHandle
@@ -200,7 +202,7 @@ class StageProgram:
     """Users' functions that the SQL calls."""
     edges: tuple[KeyEdge, ...] = ()
     """Rows of blocks that the program does not need. Its result is the same with or without them."""
-    keeps_order: bool = False
+    keeps_order: bool = field(default=False, compare=False)
     """Joins stay in the order of the SQL, since DuckDB would underestimate one of them."""
 
     @property

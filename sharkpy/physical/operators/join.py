@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from sharkpy.base.records import dataclass
 from sharkpy.optimizer.decisions import BROADCAST_SIDES, JoinDistribution
 from sharkpy.physical.operators.scans import bucketed_scan, co_partitioned
@@ -31,7 +33,8 @@ class _Join(PhysicalPlan):
     null_safe: tuple[bool, ...] = ()
     residual: Expr | None = None
     checks_single: bool = True
-    multiplies: bool = False
+    multiplies: bool = field(default=False, compare=False)
+    """As an estimate it belongs to a plan's making: a kept plan has an older one, as it has an older order."""
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:

@@ -34,7 +34,7 @@ class _Join(PhysicalPlan):
     residual: Expr | None = None
     checks_single: bool = True
     multiplies: bool = field(default=False, compare=False)
-    """As an estimate it belongs to a plan's making: a kept plan has an older one, as it has an older order."""
+    """Estimate of the plan's making, left out of equality: a kept plan has an older one, as it has an older order."""
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:

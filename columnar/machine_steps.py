@@ -65,6 +65,12 @@ class Step(IntEnum):
     """Add the numbers of the rows that are left to the keys."""
     SUM_REAL = 26
     """aggregate (number), x: as SUM, of numbers of 64 bits with a point, as their bits."""
+    ORDERED = 27
+    """d, x: integers in the order of numbers with a point, given as their bits. NaN is the greatest."""
+    FIRST = 28
+    """x, is_open (number): add the numbers of the rows to the keys that may be first: whose x is not above the greatest
+    number of their group's heap. If `is_open`, a smaller x takes its place there. The totals are the heaps.
+    """
 
 
 class Column(IntEnum):

@@ -48,6 +48,9 @@ _AND, _OR, _NOT, _IS_NULL, _CHOOSE = (
 )
 _FILTER, _PACK, _START, _NULLS = Step.FILTER.value, Step.PACK.value, Step.START.value, Step.NULLS.value
 _GROUP, _FIND = Step.GROUP.value, Step.FIND.value
+_ORDERED, _FIRST = Step.ORDERED.value, Step.FIRST.value
+_NAN, _MANTISSAS = 0x7FF << 52, (1 << 63) - 1
+"""Bits of the numbers above which there is only NaN; bits without the sign."""
 _SUM, _SUM_REAL, _COUNT, _COUNT_VALID, _MIN, _MAX = (
     Step.SUM.value,
     Step.SUM_REAL.value,
@@ -290,6 +293,30 @@ def _aggregate(code: int, x: Array, n: int, groups: Array, totals: Array) -> Non
 
 
 @machine_code
+def _order(x: Array, n: int, out: Array) -> None:
+    for i in range(n):
+        size = x[i] & _MANTISSAS
+        if (x[i] == NULL) | (x[i] >= 0):
+            out[i] = min(x[i], _NAN + 1)
+        else:
+            out[i] = _NAN + 1 if size > _NAN else ~size
+
+
+@machine_code
+def _replace_greatest(heap: Array, value: int) -> None:
+    """Put `value`, which is smaller, in place of the greatest number: the first one of the heap."""
+    place, below = 0, 1
+    while below < len(heap):
+        if below + 1 < len(heap) and heap[below + 1] > heap[below]:
+            below += 1
+        if heap[below] <= value:
+            break
+        heap[place] = heap[below]
+        place, below = below, 2 * below + 1
+    heap[place] = value
+
+
+@machine_code
 def run(  # noqa: C901, PLR0912, PLR0915 - a call for each step would pass all arrays
     steps: Array,
     columns: Array,
@@ -310,8 +337,8 @@ def run(  # noqa: C901, PLR0912, PLR0915 - a call for each step would pass all a
 
     `registers` is (number, BATCH). `rows` and `groups` are int32 and `alive` uint8 of BATCH + 1. `totals` is
     (groups + 1, aggregates): its last row is for rows that are not left. Without groups it has one row. `keys` has a
-    place for each group, and `slots` at least twice as many. With EMIT, `keys` has a place for each row and one more.
-    A set is the address of its bits, its least and its greatest possible member.
+    place for each group, and `slots` at least twice as many. With EMIT or FIRST, `keys` has a place for each row and
+    one more. A set is the address of its bits, its least and its greatest possible member.
 
     Filters mark rows. Only if few are left, these move together, and later steps skip the others.
     """
@@ -382,6 +409,18 @@ def run(  # noqa: C901, PLR0912, PLR0915 - a call for each step would pass all a
                 if num_keys[0] + n > len(keys):
                     return at
                 num_keys[0] = find(registers[d], n, alive, slots, keys, num_keys[0], groups)
+            elif code == _ORDERED:
+                _order(registers[a], n, registers[d])
+            elif code == _FIRST:
+                x = registers[d]
+                m = num_keys[0]
+                for i in range(n):
+                    if (alive[i] != 0) & (x[i] <= totals[groups[i], 0]):
+                        keys[m] = at + (i if is_dense else np.int64(rows[i]))
+                        m += 1
+                        if (a != 0) & (x[i] < totals[groups[i], 0]):
+                            _replace_greatest(totals[groups[i]], x[i])
+                num_keys[0] = m
             elif code == _COUNT:
                 if len(totals) == 1:
                     totals[0, d] += num_alive

@@ -36,16 +36,6 @@ class RowFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstRows:
-    """Only rows of a scan that come among the first `count` by column `alias`, or are equal to these, are needed."""
-
-    alias: str
-    count: int
-    ascending: bool
-    nulls_first: bool
-
-
-@dataclass(frozen=True, slots=True)
 class KeyEdge:
     """Rows of `relation` whose column `alias` has no value of `source_alias`, a column of `source`, are not needed.
 
@@ -56,6 +46,36 @@ class KeyEdge:
     alias: str
     source: str
     source_alias: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """Group key of a kernel: integers from `low` to `high`, or NULL, given in the DuckDB type `integer_type`.
+
+    If `is_coded`, it is a column of any type instead, given as it is. The kernel groups each block by its own codes of
+    the values, so a key may come from several blocks.
+    """
+
+    alias: str
+    code: Code
+    low: int = 0
+    high: int = 0
+    integer_type: str = ""
+    is_coded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """Rows of a scan are needed if they are among the first `count` by `order`, or equal to one of these.
+
+    With `groups`, which are not coded, it is so in each group.
+    """
+
+    order: Code
+    count: int
+    ascending: bool
+    nulls_first: bool
+    groups: tuple[GroupKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,22 +164,6 @@ class StepColumns:
 
 MOST_CODES = 1 << 26
 """Largest number of different values of a coded key in a block, and NULL."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupKey:
-    """Group key of a kernel: integers from `low` to `high`, or NULL, given in the DuckDB type `integer_type`.
-
-    If `is_coded`, it is a column of any type instead, given as it is. The kernel groups each block by its own codes of
-    the values, so a key may come from several blocks.
-    """
-
-    alias: str
-    code: Code
-    low: int = 0
-    high: int = 0
-    integer_type: str = ""
-    is_coded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

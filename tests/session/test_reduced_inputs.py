@@ -78,6 +78,31 @@ QUERIES = [
     "SELECT b.id, s.t FROM big b JOIN small s ON b.w = s.w WHERE s.k = (SELECT max(k) FROM small) OR s.id = 5",
     "SELECT id FROM big b WHERE k = (SELECT max(w) FROM small s WHERE s.k = b.w)",
     "SELECT s.id, b.id FROM small s JOIN (SELECT * FROM big ORDER BY id LIMIT 50) b ON s.k = b.k WHERE s.w < 20",
+    "SELECT real, id FROM (SELECT id, CASE id % 7 WHEN 0 THEN NULL WHEN 1 THEN -id ELSE id / 9 END AS real FROM big) x"
+    " ORDER BY real DESC NULLS FIRST, id LIMIT 600",
+    *(
+        f"SELECT id FROM (SELECT *, {function} OVER (PARTITION BY {keys} ORDER BY {order}) AS r FROM big {where}) x"
+        f" WHERE {condition}"
+        for function, keys, order, where, condition in (
+            ("row_number()", "k", "w DESC, id", "", "r <= 2"),
+            ("rank()", "k, w", "d", "WHERE t < 't15'", "r < 3 AND p LIKE '%7'"),
+            ("row_number()", "t", "id", "", "r = 4"),
+            ("row_number()", "w", "k NULLS LAST, id DESC", "", "r BETWEEN 2 AND 5"),
+            ("rank()", "k + w, d", "d NULLS FIRST, id", "", "3 > r"),
+            ("row_number()", "1", "id DESC", "WHERE k > 9", "r <= 20"),
+            ("dense_rank()", "k", "w", "", "r <= 1"),
+            ("row_number()", "k", "id", "", "r <= 0 OR id < 9"),
+            ("count(*)", "k", "id", "", "r <= 2"),
+            ("row_number()", "k % 5", "id", "", "r <= 2 OR r > 40"),
+        )
+    ),
+    """SELECT s.id, x.id FROM small s JOIN (SELECT * FROM
+    (SELECT *, row_number() OVER (PARTITION BY k ORDER BY w, id) AS r FROM big) y WHERE r <= 3) x ON s.k = x.k
+    WHERE s.id < 9""",
+    """WITH x AS (SELECT *, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM big)
+    SELECT a.id, b.id FROM x a JOIN x b ON a.k = b.k AND b.r = 4 WHERE a.r = 1""",
+    """SELECT id FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY id) AS r,
+    rank() OVER (PARTITION BY k ORDER BY w) AS other FROM big) x WHERE r <= 2 AND other > 3""",
 ]
 
 
@@ -137,6 +162,16 @@ def test_duckdb_reads_only_the_first_rows(session: sharkpy.SharkContext) -> None
     query = "SELECT * FROM big WHERE t LIKE 't1%' ORDER BY id DESC LIMIT 6"
     assert read_rows(session, query) == {"big": 6}
     assert read_rows(session, query.replace("ORDER BY id", "ORDER BY k, id"))["big"] < 300
+
+
+def test_duckdb_reads_only_the_first_rows_of_each_group(session: sharkpy.SharkContext) -> None:
+    session.sql("SET shark.kernels=always")
+    query = (
+        "SELECT id FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY id DESC) AS r FROM big) x WHERE r <= 2"
+    )
+    assert read_rows(session, query) == {"big": 122}
+    assert read_rows(session, query.replace("<= 2", "< 2")) == {"big": 61}
+    assert read_rows(session, query.replace("row_number", "dense_rank")) == {"big": 3000}
 
 
 def test_the_rows_of_a_block_are_found_once(session: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from sharkpy.base.errors import ResourceError
 from sharkpy.base.records import dataclass
 from sharkpy.columnar.machine_steps import NULL, WIDTH, Step
 from sharkpy.physical.kernel_code import Code, column_code
-from sharkpy.physical.stage_program import GroupKey, KernelColumns
+from sharkpy.physical.stage_program import FirstRows, GroupKey, KernelColumns
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 MOST_DIRECT = 1 << 16
@@ -101,6 +101,15 @@ def selection_program(
     return _Assembler(nullable).selection(conditions, members)
 
 
+@functools.lru_cache(maxsize=256)
+def first_program(first: FirstRows, nullable: frozenset[str], *, is_open: bool) -> MachineProgram:
+    """Return the program that emits the rows that may be the first ones of their groups, by the groups' heaps.
+
+    If `is_open`, each of these rows gets into its group's heap.
+    """
+    return _Assembler(nullable).first(first, is_open=is_open)
+
+
 class _Assembler:
     def __init__(self, nullable: frozenset[str]) -> None:
         self._nullable = nullable
@@ -127,6 +136,26 @@ class _Assembler:
             self._values.clear()
         self._emit(Step.EMIT)
         return self._finished((), 1, 1, ())
+
+    def first(self, first: FirstRows, *, is_open: bool) -> MachineProgram:
+        keys, num_groups, _ = self._grouped(first.groups, is_direct=True)
+        register = self._value(first.order)
+        if first.order.op == "real":
+            register = self._step(Step.ORDERED, register)
+        if self._may_be_null(first.order):
+            is_least = first.nulls_first == first.ascending
+            register = self._step(Step.NULLS, register, _LOWEST if is_least else _HIGHEST)
+        if not first.ascending:
+            # It is -1 - x, which has the opposite order and does not overflow.
+            register = self._step(Step.SUBTRACT, self._value(Code("constant", number=-1)), register)
+        self._emit(Step.FIRST, register, int(is_open))
+        return self._finished(keys, num_groups, 1, ())
+
+    def _step(self, step: Step, *operands: int) -> int:
+        """Emit a step that writes a new register, which is returned."""
+        register = self._register()
+        self._emit(step, register, *operands)
+        return register
 
     def _filter(self, conditions: tuple[Code, ...]) -> None:
         for code, low, high in _ranges(conditions):
@@ -179,8 +208,13 @@ class _Assembler:
                 self._emit(_BINARY[op], register, *args)
         return register
 
-    def _grouped(self, keys: tuple[GroupKey, ...]) -> tuple[tuple[PackedKey, ...], int | None, int]:
-        """Emit the number of each row's group. Return the packed keys, the number of groups, and their lanes."""
+    def _grouped(
+        self, keys: tuple[GroupKey, ...], *, is_direct: bool = False
+    ) -> tuple[tuple[PackedKey, ...], int | None, int]:
+        """Emit the number of each row's group. Return the packed keys, the number of groups, and their lanes.
+
+        If `is_direct`, each possible key has one place.
+        """
         if not keys:
             return (), 1, 1
         packed, stride, register = list[PackedKey](), 1, self._register()
@@ -197,10 +231,10 @@ class _Assembler:
             stride *= size
         if stride >= 1 << 63:
             raise ResourceError("the keys of a block do not fit 64 bits", hint="lower shark.block.rows")
-        if stride > MOST_DIRECT:
+        if stride > MOST_DIRECT and not is_direct:
             self._emit(Step.FIND, register)
             return tuple(packed), None, 1
-        lanes = _LANES if stride <= _FEW_GROUPS else 1
+        lanes = _LANES if stride <= _FEW_GROUPS and not is_direct else 1
         self._emit(Step.GROUP, register, lanes)
         return tuple(packed), stride, lanes
 

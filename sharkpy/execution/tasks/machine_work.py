@@ -36,7 +36,9 @@ _KINDS = {
     pa.int8(): Column.I8,
     pa.int16(): Column.I16,
     pa.int32(): Column.I32,
+    pa.date32(): Column.I32,
     pa.int64(): Column.I64,
+    pa.timestamp("us"): Column.I64,
     pa.float64(): Column.REAL,
     pa.bool_(): Column.BITS,
 }

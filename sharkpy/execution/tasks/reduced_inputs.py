@@ -10,16 +10,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.base.cancellation import check_cancelled
 from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.execution.tasks.kernel_steps import selection_program
+from sharkpy.execution.tasks.kernel_steps import first_program, selection_program
 from sharkpy.execution.tasks.machine_work import (
     MORSEL,
     BlockWork,
@@ -32,6 +33,7 @@ from sharkpy.execution.tasks.machine_work import (
 )
 from sharkpy.physical.stage_program import (
     BlockColumns,
+    FirstRows,
     KernelColumns,
     KeyEdge,
     RowFilter,
@@ -156,7 +158,7 @@ class _Relation:
         if self._key:
             self.rows = self._cached_rows(blocks, edges, connection)
         if self._spec.first is not None:
-            self.rows = list(_first_rows(self._spec, blocks, self.rows))
+            self.rows = _first_rows(self._spec, self._spec.first, blocks, self.rows, self._threads)
 
     def _cached_rows(
         self, blocks: Sequence[Block], edges: Sequence[_KnownEdge], connection: DuckDBPyConnection
@@ -230,17 +232,27 @@ def selected_rows(
 ) -> list[Rows]:
     """Return the rows of each block for which all `conditions` are true and columns, by alias, are in their sets."""
     chosen = [place for place, block in enumerate(blocks) if _may_match(spec, block, sets)]
-    found: list[dict[int, Numbers]] = [{} for _ in blocks]
     members = tuple(alias for alias, _ in sets)
     used = {*members, *(name for code in conditions for name in code.columns())}
     program = selection_program(tuple(conditions), members, nullable_columns(spec, used, blocks))
     work = BlockWork(program, spec, [blocks[place] for place in chosen], [known for _, known in sets])
+    found: list[Rows] = [pa.array([], pa.uint32())] * len(blocks)
+    for place, rows in zip(chosen, _emitted_rows(work, threads), strict=True):
+        found[place] = rows
+    return found
+
+
+def _emitted_rows(work: BlockWork, threads: int, totals: Callable[[], Numbers] | None = None) -> list[Rows]:
+    """Return the rows of each block that the program emits. A thread's totals are what `totals` returns there."""
+    found: list[dict[int, Numbers]] = [{} for _ in work.sizes]
 
     def run(place: int, start: int) -> None:
-        state = State.of(program)
+        state = State.of(work.program)
         state.keys = np.empty(MORSEL + 1, np.int64)
+        if totals is not None:
+            state.totals = totals()
         work.run(state, place, start)
-        found[chosen[place]][start] = state.keys[: int(state.num_keys[0])].astype(np.uint32)
+        found[place][start] = state.keys[: int(state.num_keys[0])].astype(np.uint32)
 
     run_morsels(run, work.sizes, threads)
     none = np.empty(0, np.uint32)
@@ -291,40 +303,32 @@ def _matching_rows(
     ]
 
 
-def _first_rows(spec: BlockColumns, blocks: Sequence[Block], rows: Sequence[Rows | None]) -> Iterator[Rows]:
-    """Yield the subset of each block's `rows` that may be among the first ones of all."""
-    first = spec.first
-    assert first is not None
-    best, bound = np.empty(0, np.int64), None
-    for block, needed in zip(blocks, rows, strict=True):
-        check_cancelled()
-        part = _order_keys(spec, block, needed)
-        best = np.concatenate([best, part if bound is None else part[part <= bound]])
-        if len(best) >= first.count > 0:
-            best = np.partition(best, first.count - 1)[: first.count]
-            bound = int(best.max())
-    for block, needed in zip(blocks, rows, strict=True):
-        # Computed again, since the keys of all blocks may take much memory.
-        part = _order_keys(spec, block, needed)
-        chosen = np.flatnonzero(part <= bound) if bound is not None else np.arange(len(part))
-        yield pa.array(chosen.astype(np.uint32)) if needed is None else needed.take(chosen)
+def _first_rows(
+    spec: BlockColumns, first: FirstRows, blocks: Sequence[Block], rows: Sequence[Rows | None], threads: int
+) -> list[Rows | None]:
+    """Return the subset of each block's `rows` that may be among the first ones of their groups.
+
+    Each thread has a heap of each group's least numbers. Rows that get into one are tested again by all threads' heaps.
+    """
+    used = {first.order.name, *(name for key in first.groups for name in key.code.columns())}
+    nullable = nullable_columns(spec, used, blocks)
+    program = first_program(first, nullable, is_open=True)
+    assert program.num_groups is not None
+    size = program.num_groups + bool(program.keys), first.count
+    heaps = defaultdict[int, Numbers](lambda: np.full(size, np.iinfo(np.int64).max))
+    work = BlockWork(program, spec, blocks, rows=rows)
+    kept = _within(rows, _emitted_rows(work, threads, lambda: heaps[get_ident()]))
+    merged, *others = heaps.values() or [heaps[0]]
+    for other in others:
+        merged = np.partition(np.hstack([merged, other]), first.count - 1)[:, : first.count]
+    bounds = np.ascontiguousarray(merged.max(axis=1, keepdims=True))
+    work = BlockWork(first_program(first, nullable, is_open=False), spec, blocks, rows=kept)
+    return _within(kept, _emitted_rows(work, threads, lambda: bounds))
 
 
-def _order_keys(spec: BlockColumns, block: Block, rows: Rows | None) -> Numbers:
-    """Return integers in the order of the rows."""
-    first = spec.first
-    assert first is not None
-    array, base, factor = stored_column(block, spec, spec.aliases.index(first.alias), rows)
-    missing = np.asarray(array.is_null()) if array.null_count else None
-    if not pa.types.is_integer(array.type):
-        array = array.view(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
-    numbers = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    keys: Numbers = base + factor * numbers
-    keys = keys if first.ascending else ~keys
-    if missing is not None:
-        limits = np.iinfo(np.int64)
-        keys[missing] = limits.min if first.nulls_first else limits.max
-    return keys
+def _within(rows: Sequence[Rows | None], places: Sequence[Rows]) -> list[Rows | None]:
+    """Return the items of each block's `rows` at the `places`."""
+    return [part if known is None else known.take(part) for known, part in zip(rows, places, strict=True)]
 
 
 def _of_places(spec: BlockColumns, places: Sequence[int]) -> BlockColumns:

@@ -89,11 +89,16 @@ def _decision(plan: HashAggregate, text: str) -> Decision:
     return Decision("kernel", f"{plan.label}: {text}", is_planned=True)
 
 
-def _key(alias: str, value: Value, rows: KernelRows) -> GroupKey | None:
+def integer_key(alias: str, value: Value) -> GroupKey | None:
+    """Return a key by its integer form, or None if it has none with a code."""
     form = value if value.values else value.integer()
     if form is not None and form.code is not None and form.range is not None and form.integer_type is not None:
         return GroupKey(alias, form.code, form.range.low, form.range.high, form.integer_type)
-    return _coded(alias, value, rows)
+    return None
+
+
+def _key(alias: str, value: Value, rows: KernelRows) -> GroupKey | None:
+    return integer_key(alias, value) or _coded(alias, value, rows)
 
 
 def _coded(alias: str, value: Value, rows: KernelRows) -> GroupKey | None:

@@ -5,7 +5,7 @@ An aggregation that occurs several times is computed once. The users' functions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sharkpy.base.errors import ResourceError, UnsupportedError
@@ -24,7 +24,7 @@ from sharkpy.physical.operators import StepOperator
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.plan_shape import plan_shape
 from sharkpy.physical.stage_program import KeyEdge, ResultSink, StageInput, StageProgram, StageSink, StepColumns
-from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, conjuncts
 from sharkpy.plan.references import is_deep
 from sharkpy.udf.duckdb_sql import lower_literal
 from sharkpy.udf.user.function import MARK, FunctionUse, UserFunction, constant_values, find
@@ -136,7 +136,11 @@ def _id(item: Alias | ColumnRef) -> int:
 
 
 def _filter(plan: operators.Filter, builder: Builder) -> Select:
-    select = _lower(plan.child, builder)
+    child = plan.child
+    if isinstance(child, operators.WindowOperator) and id(child) not in builder.shapes:
+        select = _window(child, builder, _first_numbers(plan.predicate, child))
+    else:
+        select = _lower(child, builder)
     costly = any(not select.scope[column].is_simple for column in _uses((plan.predicate,)) if column in select.scope)
     if not select.is_open or costly:
         select = builder.wrapped(select)
@@ -178,10 +182,40 @@ def _join(plan: operators.HashJoin | operators.NestedLoopJoin, builder: Builder)
     return lower_join(plan, left, right, builder)
 
 
-def _window(plan: operators.WindowOperator, builder: Builder) -> Select:
+def _window(plan: operators.WindowOperator, builder: Builder, most: int | None = None) -> Select:
+    """Lower windows. If `most` is given, they number rows, and rows with a greater number are not needed."""
     select = builder.opened(_lower(plan.child, builder))
+    call = plan.windows[0].expr
+    if most is not None and isinstance(call, WindowCall):
+        mark_first_rows(plan.child, call.order_by[0], most, select.scope, builder, call.partition_by)
     select = builder.single_use(select, [*select.scope, *_uses(plan.windows)])
     return lower_window_operator(plan, select)
+
+
+def _first_numbers(predicate: Expr, plan: operators.WindowOperator) -> int | None:
+    """Return the greatest number that the predicate lets a window give, if all windows number the same order."""
+    calls = [item.expr for item in plan.windows if isinstance(item.expr, WindowCall)]
+    places = {(call.partition_by, call.order_by) for call in calls}
+    if len(places) > 1 or not all(call.function in _NUMBERS and call.order_by for call in calls):
+        return None
+    numbers = {item.column_id for item in plan.windows}
+    bounds = [most for term in conjuncts(predicate) if (most := _most(term, numbers)) is not None]
+    return min(bounds, default=None)
+
+
+_NUMBERS = ("row_number", "rank")
+
+
+def _most(term: Expr, columns: Collection[int]) -> int | None:
+    """Return the greatest number of one of `columns` for which the term may be true."""
+    match term:
+        case Call("lt" | "le" | "eq" as function, (ColumnRef() as column, Literal(int() as number))):
+            return number - (function == "lt") if column.column_id in columns else None
+        case Call("gt" | "ge" | "eq" as function, (Literal(int() as number), ColumnRef() as column)):
+            return number - (function == "gt") if column.column_id in columns else None
+        case Call("between", (ColumnRef() as column, _, Literal(int() as number))):
+            return number if column.column_id in columns else None
+    return None
 
 
 def _sort(plan: operators.SortOperator | operators.TopN, builder: Builder) -> Select:
@@ -190,7 +224,7 @@ def _sort(plan: operators.SortOperator | operators.TopN, builder: Builder) -> Se
         select = builder.wrapped(select)
     ordered = replace(select, order_by=order_by(plan.keys, select.scope))
     if isinstance(plan, operators.TopN):
-        mark_first_rows(plan, builder)
+        mark_first_rows(plan.child, plan.keys[0], plan.count + plan.offset, select.scope, builder)
         return replace(ordered, limit=_limit_clause(plan.count, plan.offset))
     return ordered
 

@@ -5,17 +5,18 @@ String columns that only group rows are read as indexes into their few values.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.physical.column_bounds import ColumnRange
-from sharkpy.physical.kernel_code import LOWEST, column_code
-from sharkpy.physical.learned_filters import through_project
+from sharkpy.physical.kernel_code import LOWEST, Code, column_code, real_code
+from sharkpy.physical.lowering.aggregate_by_kernel import integer_key
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical
 from sharkpy.physical.lowering.select import Builder, KernelRows, Select
-from sharkpy.physical.lowering.value import Value
+from sharkpy.physical.lowering.value import Scope, Value
 from sharkpy.physical.operators import (
     AggregateMode,
     BlockScan,
@@ -27,7 +28,6 @@ from sharkpy.physical.operators import (
     HashJoin,
     NestedLoopJoin,
     Project,
-    TopN,
     ValuesScan,
 )
 from sharkpy.physical.plan import BroadcastPartitioning, PhysicalPlan, column_name
@@ -41,12 +41,12 @@ from sharkpy.physical.stage_program import (
     RowFilter,
     StageInput,
 )
-from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjuncts
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, SortKey, conjuncts
 from sharkpy.plan.logical import JoinKind
 from sharkpy.udf import registry
 from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.user.function import MARK
-from sharkpy.values.types import BOOLEAN, DATE, INTEGER_TYPES, TIMESTAMP, DataType, DecimalType
+from sharkpy.values.types import BOOLEAN, DATE, DOUBLE, INTEGER_TYPES, TIMESTAMP, DataType, DecimalType
 
 _MAX_SCALE = 18
 
@@ -118,6 +118,8 @@ _LEAST_KERNEL_ROWS = 1 << 16
 """Rows below which a kernel saves less than a millisecond."""
 _REDUCED_ABOVE = 10_000
 """Number of rows up to which it saves no time to leave out rows that are not needed."""
+_MOST_FIRST = 1 << 22
+"""Largest number of places in the heaps of all groups: 32 MB a thread."""
 _ALIAS = re.compile("'[^']*'|\"([^\"]*)\"")
 
 
@@ -157,26 +159,42 @@ def _is_constant(term: Expr) -> bool:
     return not any(MARK in name for name in names) and all(row is not None and row.is_deterministic for row in known)
 
 
-def mark_first_rows(plan: TopN, builder: Builder) -> None:
-    """Let the task leave out rows of a scan that cannot be among the first, if it can compute the scan's predicate."""
-    child: PhysicalPlan = plan.child
-    key = plan.keys[0].expr
-    while isinstance(child, Project):
-        key = through_project(child, key)
-        child = child.child
-    if not isinstance(child, BlockScan) or not isinstance(key, ColumnRef) or not may_be_reduced(child):
+def mark_first_rows(
+    rows: PhysicalPlan, order: SortKey, count: int, scope: Scope, builder: Builder, groups: Iterable[Expr] = ()
+) -> None:
+    """Let the task leave out those `rows` that cannot be among the first of their groups, if it can compute this.
+
+    `scope` has the values of the rows.
+    """
+    scan = rows
+    while isinstance(scan, Project):
+        scan = scan.child
+    if not isinstance(scan, BlockScan) or not may_be_reduced(scan) or count < 1:
         return
-    relation, alias = next(name for name, leaf in builder.leaves if leaf is child), column_name(key.column_id)
+    relation = next(name for name, leaf in builder.leaves if leaf is scan)
     place = next(place for place, spec in enumerate(builder.inputs) if spec.relation == relation)
-    spec = builder.inputs[place]
-    if not isinstance(spec, BlockColumns) or spec.reduced_above is None:
+    spec, code = builder.inputs[place], _order_code(lower(order.expr, scope))
+    keys = tuple(integer_key(f"k{number}", lower(expr, scope)) for number, expr in enumerate(groups))
+    known = tuple(key for key in keys if key is not None)
+    if not isinstance(spec, BlockColumns) or spec.reduced_above is None or code is None or len(known) < len(keys):
         return
-    has_integers = bool(spec.forms and spec.forms[spec.aliases.index(alias)])
-    is_ordered = has_integers or key.dtype in (DATE, TIMESTAMP, *INTEGER_TYPES)
-    if is_ordered and all(map(_is_constant, conjuncts(child.predicate))):
-        order = plan.keys[0]
-        first = FirstRows(alias, plan.count + plan.offset, order.ascending, order.nulls_first)
+    names = {*code.columns(), *(name for key in known for name in key.code.columns())}
+    num_places = math.prod(key.high - key.low + 2 for key in known) * count
+    most_places = _MOST_FIRST if scan.kernels == "always" else min(_MOST_FIRST, scan.bounds.most_rows or 0)
+    is_small = num_places <= most_places
+    if is_small and names.issubset(spec.aliases) and all(map(_is_constant, conjuncts(scan.predicate))):
+        first = FirstRows(code, count, order.ascending, order.nulls_first, known)
         builder.inputs[place] = replace(spec, first=first)
+
+
+def _order_code(value: Value) -> Code | None:
+    """Return the code of an order in which kernels find the first rows."""
+    if value.code is not None and value.dtype != BOOLEAN and not value.values:
+        return value.code
+    if not value.is_simple or value.constant is not None or value.integer_type is not None:
+        return None
+    name = value.sql.strip('"')
+    return real_code(name) if value.dtype == DOUBLE else column_code(name) if value.dtype == TIMESTAMP else None
 
 
 def _coded(alias: str, dtype: DataType, values: tuple[str | None, ...]) -> Value:

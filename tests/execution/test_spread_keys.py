@@ -14,7 +14,7 @@ from sharkpy.base.errors import ExecutionError
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
 from sharkpy.execution.tasks.exchange_writer import SAMPLE_ROWS, Spreader
-from sharkpy.execution.tasks.inputs import (
+from sharkpy.execution.tasks.payloads import (
     SPREAD_METADATA,
     payload_exchange,
     payload_header,

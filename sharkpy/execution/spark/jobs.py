@@ -29,7 +29,7 @@ from sharkpy.execution.spark.lost_jvm import jvm_lost_error, means_jvm_lost
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool, SparkPools
 from sharkpy.execution.spark.start import TASK_ATTEMPTS, SparkHandle
 from sharkpy.execution.tasks.error_conversion import full_disk, is_disk_full
-from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
+from sharkpy.execution.tasks.payloads import PAYLOAD_HEADER
 from sharkpy.execution.tasks.report import ReportCollector, TaskReport
 from sharkpy.execution.workers.frames import receive_frame
 from sharkpy.execution.workers.function_tasks import FunctionTask, PassTask

@@ -23,7 +23,7 @@ from sharkpy.execution.blas_threads import one_blas_thread
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
 from sharkpy.execution.stages.query_run import Repair, new_group
-from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
+from sharkpy.execution.tasks.payloads import PAYLOAD_HEADER
 from sharkpy.execution.tasks.report import TaskReport
 from sharkpy.execution.workers.frames import receive_frame, remove_frames
 from sharkpy.execution.workers.function_tasks import FunctionTask, Numbered, PassTask, call_on_block

@@ -23,7 +23,8 @@ from sharkpy.base import settings
 from sharkpy.base.errors import ExecutionError
 from sharkpy.base.records import dataclass
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData, TaskMetrics
+from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
+from sharkpy.execution.tasks.payloads import PAYLOAD_HEADER
 from sharkpy.execution.tasks.report import TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task

@@ -11,7 +11,8 @@ import pyarrow as pa
 from sharkpy.base.records import dataclass
 from sharkpy.execution.tasks.buckets import BUCKET_COLUMN, HASH_COLUMN, bucket_count
 from sharkpy.execution.tasks.exchange_statistics import MOST_KEYS, Numbers, TaskCollectors, Window
-from sharkpy.execution.tasks.inputs import SPREAD_METADATA, TaskMetrics, payload_header
+from sharkpy.execution.tasks.inputs import TaskMetrics
+from sharkpy.execution.tasks.payloads import SPREAD_METADATA, payload_header
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, Payload, SinkContext, conform, encode_payload, windows
 from sharkpy.physical.plan import spread_buckets
 from sharkpy.physical.stage_program import HashSink, RangeSink, Spread

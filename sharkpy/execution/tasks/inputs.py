@@ -16,15 +16,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.cancellation import Cancellation, checked
-from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError, InvalidTextError
+from sharkpy.base.errors import CorruptionError, InternalError, InvalidTextError
 from sharkpy.base.records import dataclass
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_same_host
 from sharkpy.execution.tasks.error_conversion import as_shark_error, raised_by
+from sharkpy.execution.tasks.payloads import read_payloads
 from sharkpy.execution.tasks.report import SCAN, OperatorFigures
 from sharkpy.physical.stage_program import (
     BlockColumns,
@@ -47,10 +47,6 @@ if TYPE_CHECKING:
 
     from sharkpy.columnar.block import Block
 
-PAYLOAD_HEADER = 8
-"""Bytes before the Arrow stream of a payload, little endian: see `payload_header`."""
-SPREAD_METADATA = b"spread"
-"""Key in the schema metadata of a spread bucket's payload: the hashes of the keys that the task deals."""
 DECODED_BYTES = 1 << 30
 _LARGE_ROWS = 1_000_000
 """Number of rows of a relation above which several threads decode its blocks."""
@@ -271,35 +267,6 @@ def _read_again(scans: Iterable[ParquetScan]) -> None:
 def relation_batches(relation: Relation) -> Iterator[pa.RecordBatch]:
     for part in relation:
         yield from part.batches() if isinstance(part, BatchStream) else part.to_batches()
-
-
-def payload_header(exchange_id: int, partition: int = 0, bucket: int = 0) -> int:
-    """Return the number before a payload. Sorting by its `payload_order` gives the same order on each attempt."""
-    return exchange_id | (bucket & 0xFFFF) << 16 | partition << 32
-
-
-def payload_exchange(header: int) -> int:
-    return header & 0xFFFF
-
-
-def payload_order(header: int) -> int:
-    return header >> 16
-
-
-def read_payloads(payloads: Sequence[pa.Buffer], schema: pa.Schema, spread: frozenset[int] | None = None) -> pa.Table:
-    """Return the rows of all payloads, without copying, with the column names of `schema`.
-
-    `spread` has the hashes of keys that payloads of spread buckets may have; None means any.
-    """
-    tables = [pa.ipc.open_stream(payload.slice(PAYLOAD_HEADER)).read_all() for payload in payloads]
-    if spread is not None:
-        for table in tables:
-            dealt = np.frombuffer((table.schema.metadata or {}).get(SPREAD_METADATA, b""), "<u8")
-            if not spread.issuperset(dealt.tolist()):
-                # A copy of a task found other heavy keys, so its rows would not meet all their matches.
-                raise ExecutionError("two tries of one task dealt rows of different keys over other tasks")
-    tables = [table.rename_columns(schema.names) for table in tables if table.num_rows]
-    return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
 def _count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:

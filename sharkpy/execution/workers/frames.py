@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
 from sharkpy.base.records import dataclass
-from sharkpy.execution.tasks.inputs import read_payloads
+from sharkpy.execution.tasks.payloads import read_payloads
 
 FILE_BYTES = 1 << 20
 """Size of a result's frame above which a task passes it to a local driver as a file."""

@@ -18,7 +18,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_same_host
 from sharkpy.columnar.store import open_block
 from sharkpy.execution.tasks.error_conversion import as_shark_error
-from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
+from sharkpy.execution.tasks.payloads import PAYLOAD_HEADER
 from sharkpy.execution.tasks.report import TaskReport
 from sharkpy.execution.workers.frames import send_frame
 from sharkpy.execution.workers.task_failure import ending_with_job

@@ -26,7 +26,8 @@ from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.host import is_same_host
 from sharkpy.execution.tasks.block_rebuild import RebuildInTask
 from sharkpy.execution.tasks.error_conversion import as_shark_error
-from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData, TaskMetrics, payload_exchange, payload_order
+from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
+from sharkpy.execution.tasks.payloads import PAYLOAD_HEADER, payload_exchange, payload_order
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task, task_batches

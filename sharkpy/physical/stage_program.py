@@ -79,6 +79,15 @@ class FirstRows:
 
 
 @dataclass(frozen=True, slots=True)
+class CalledFunction:
+    """Column `alias` that a task adds to a relation: a user's function of the columns `args`, cast to its types."""
+
+    alias: str
+    use: FunctionUse
+    args: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BlockColumns:
     """Input relation of blocks: stored column `names[i]` appears in SQL as `aliases[i]`.
 
@@ -102,6 +111,7 @@ class BlockColumns:
     """Number of rows above which a task leaves out rows that are not needed; None: never."""
     first: FirstRows | None = None
     """Order of the rows that are needed, after the filter."""
+    called: tuple[CalledFunction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

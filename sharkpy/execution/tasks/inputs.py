@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from sharkpy.base.cancellation import Cancellation, checked
+from sharkpy.base.cancellation import Cancellation, checked, submit
 from sharkpy.base.errors import CorruptionError, InternalError, InvalidTextError
 from sharkpy.base.records import dataclass
 from sharkpy.columnar.handle import BlockHandle
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from sharkpy.columnar.block import Block
 
 DECODED_BYTES = 1 << 30
+_CALLED_ROWS = 1 << 16
+"""Most rows of a call: few enough for arrays to stay in the processor's cache."""
 _LARGE_ROWS = 1_000_000
 """Number of rows of a relation above which several threads decode its blocks."""
 
@@ -300,7 +302,7 @@ def _read_blocks(
             _rebuild_for(error, handle, data)
             blocks[place] = open_block(handle)
             table = table_of(blocks[place], rows[place])
-        return with_keys(_sampled(table, spec, handle), spec)
+        return _with_calls(with_keys(_sampled(table, spec, handle), spec), spec)
 
     groups: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
     # Damage is found before the first row if possible.
@@ -379,7 +381,8 @@ def _read_in_parallel(read: Callable[[int], pa.Table], rows: Sequence[int], thre
         return
     with ThreadPoolExecutor(threads, thread_name_prefix="sharkpy-read") as pool:
         for start in range(0, len(rows), 2 * threads):
-            yield from pool.map(read, places[start : start + 2 * threads])
+            reads = [submit(pool, read, place) for place in places[start : start + 2 * threads]]
+            yield from (one.result() for one in reads)
 
 
 def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData) -> BatchStream:
@@ -390,7 +393,8 @@ def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: Tas
     schema = _no_rows(spec).schema
 
     def read(handle: BlockHandle) -> pa.Table:
-        return cast_table(with_keys(_sampled(decode_block(open_block(handle), spec), spec, handle), spec), schema)
+        table = with_keys(_sampled(decode_block(open_block(handle), spec), spec, handle), spec)
+        return cast_table(_with_calls(table, spec), schema)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for handle in handles:
@@ -406,6 +410,19 @@ def _sampled(table: pa.Table, spec: BlockColumns, handle: BlockHandle) -> pa.Tab
     return table.filter(pa.array(spec.sample.chooser(handle.block_id)(table.num_rows)))
 
 
+def _with_calls(table: pa.Table, spec: BlockColumns) -> pa.Table:
+    """Return a block's rows with the results of the called functions."""
+    for called in spec.called:
+        (routine,) = called.use.function.routines(called.use)
+        types = map(to_arrow, called.use.types)
+        columns = [table[name].cast(dtype, safe=False) for name, dtype in zip(called.args, types, strict=True)]
+        args = pa.table(columns, list(map(str, range(len(columns)))))
+        results = [routine.run(part.columns, part.num_rows) for part in checked(args.to_batches(_CALLED_ROWS))]
+        target: Any = to_arrow(called.use.result)
+        table = table.append_column(called.alias, pa.chunked_array(results, target))
+    return table
+
+
 def _no_rows(spec: BlockColumns) -> pa.Table:
     from sharkpy.physical.integer_columns import ARROW_TYPES
 
@@ -417,7 +434,8 @@ def _no_rows(spec: BlockColumns) -> pa.Table:
     types = [
         ARROW_TYPES[form] if form else to_arrow(field.dtype) for form, field in zip(forms, spec.schema, strict=True)
     ]
-    return pa.schema(list(zip(spec.aliases, types, strict=True))).empty_table()
+    called = [(one.alias, to_arrow(one.use.result)) for one in spec.called]
+    return pa.schema([*zip(spec.aliases, types, strict=True), *called]).empty_table()
 
 
 def _rows_only(num_rows: int) -> pa.Table:

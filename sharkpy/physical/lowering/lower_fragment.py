@@ -13,6 +13,7 @@ from sharkpy.base.records import dataclass
 from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical import operators
 from sharkpy.physical.aggregate_calls import aggregate_call, state_types
+from sharkpy.physical.lowering.calls_over_scan import with_calls_over_scan
 from sharkpy.physical.lowering.key_edges import key_edges
 from sharkpy.physical.lowering.lower_aggregate import lower_aggregate, lower_window_operator
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
@@ -150,6 +151,7 @@ def _filter(plan: operators.Filter, builder: Builder) -> Select:
 def _aggregate(plan: operators.HashAggregate, builder: Builder) -> Select:
     num_queries = len(builder.queries)
     select = builder.opened(_lower(plan.child, builder))
+    plan, select = with_calls_over_scan(plan, select, builder)
     select = builder.single_use(select, _uses((*plan.groups, *plan.aggregates)))
     return lower_aggregate(*_with_arguments(plan, select, builder), builder, num_queries)
 
@@ -167,7 +169,7 @@ def _with_arguments(
         if len(state_types(call)) > _FEW_STATES:
             for arg in call.args:
                 if not isinstance(arg, (ColumnRef, Literal)):
-                    bound.setdefault(arg, ColumnRef(-1 - len(bound), "argument", arg.dtype))
+                    bound.setdefault(arg, ColumnRef(builder.column_id(), "argument", arg.dtype))
             item = replace(item, expr=replace(call, args=tuple(bound.get(arg, arg) for arg in call.args)))
         aggregates.append(item)
     if not bound:

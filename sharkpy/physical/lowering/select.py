@@ -119,7 +119,7 @@ class Builder:
         """Queries that are read more than once, by shape; their rows are materialized."""
         self.kernels: list[Decision] = []
         """Decisions between kernels and DuckDB."""
-        self._names = 0
+        self._names = self._columns = 0
 
     def relation(self) -> str:
         return f"in{next(self.relations)}"
@@ -132,6 +132,11 @@ class Builder:
         """Return a name for a column or query that no plan column has."""
         self._names += 1
         return f"{prefix}{self._names}"
+
+    def column_id(self) -> int:
+        """Return an id that no plan column has."""
+        self._columns -= 1
+        return self._columns
 
     def query(self, text: str) -> str:
         """Add an inner query and return its name."""

@@ -1,4 +1,4 @@
-"""Small figures: the cost of a pruned query, of an RDD job and of a start."""
+"""Small figures: the cost of a pruned query, of an RDD job, of a start, and of users' functions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from typing import Any
 
 from bench import row_set_figures, store_figures
 from bench.figure import Figure, comparison
@@ -20,6 +21,7 @@ TARGETS_MS = {
     "shell start": 1000.0,
 }
 ROWS, BLOCKS = 2_000_000, 100
+CALLS = 5_000_000
 ROW_NAMES = ("measure", "case")
 RDD_SETTINGS = ("shark.placement.driver=false", "shark.task.single.max.rows=0", "shark.task.single.max.bytes=0")
 JVM_WARM_UP = 150
@@ -35,7 +37,8 @@ def run_micro(runs: int) -> dict[str, list[Figure]]:
     ]
     lineitem = next((SUITES["tpch"].data(1.0) / "lineitem").glob("*.parquet"))
     store = [Figure(f"{row['measure']}, {row['case']}", _text(row)) for row in store_figures.run(str(lineitem))]
-    return {"statements": statements, "store": store, "row_sets": [_row_set(row) for row in row_set_figures.run()]}
+    row_sets = [_row_set(row) for row in row_set_figures.run()]
+    return {"statements": statements, "functions": _functions(runs), "store": store, "row_sets": row_sets}
 
 
 def _text(row: store_figures.Row) -> str:
@@ -75,6 +78,48 @@ def _queries(repeats: int) -> dict[str, float]:
             context.sql(f"SET {setting}").close()
         job = _median(run("SELECT k FROM two WHERE k % 20000 = 7"), repeats, JVM_WARM_UP)
         return {"pruned to one block": pruned, "answer from statistics": answered, "two-task RDD job": job}
+
+
+def _functions(runs: int) -> list[Figure]:
+    """Users' functions over 5,000,000 numbers, against the same Python code without a database."""
+    import numpy as np
+
+    import sharkpy
+
+    def digits(number: int) -> int:
+        return len(str(number))
+
+    def scaled(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.sqrt(column) * 2.5 + np.log1p(column)
+
+    integers = np.arange(CALLS, dtype=np.int64)
+    reals = integers / 7
+    with (
+        tempfile.TemporaryDirectory(prefix="sharkpy-bench-") as folder,
+        sharkpy.connect("local[2]", folder) as context,
+    ):
+        context.register_function("digits", sharkpy.function("bigint", returns="bigint", form="row")(digits))
+        context.register_function("scaled", sharkpy.function("double", returns="double", compiled=False)(scaled))
+        context.sql(
+            "CREATE TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') AS "
+            f"SELECT id AS n, id / 7 AS x FROM (SELECT explode(sequence(0, {CALLS - 1})) AS id) numbers"
+        ).close()
+        by_row = _median(lambda: context.sql("SELECT sum(digits(n)) FROM t").fetchall(), runs)
+        vectorised = _median(lambda: context.sql("SELECT sum(scaled(x)) FROM t").fetchall(), runs)
+    in_python = _median(lambda: sum([digits(number) for number in integers.tolist()]), runs)
+    in_numpy = _median(lambda: scaled(reals).sum(), runs)
+    return [
+        comparison(
+            *(f"a function called for each of {CALLS:,} integers", "ms", by_row, {"plain Python": in_python}),
+            *("at most 1,500", by_row <= 1500),
+            is_key=True,
+        ),
+        comparison(
+            *(f"a function of NumPy arrays, {CALLS:,} numbers", "ms", vectorised, {"NumPy alone": in_numpy}),
+            *("at most 1.5 times NumPy", vectorised <= 1.5 * in_numpy),
+            is_key=True,
+        ),
+    ]
 
 
 def _start_shell() -> None:

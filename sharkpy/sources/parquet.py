@@ -40,8 +40,9 @@ ROW_GROUP_ROWS = 1_000_000
 _CACHED_FILES = 10_000
 _PIECE_VALUES = 1 << 20
 """Number of values that are read at a time for encoding: fewer have a cost for each read."""
-_DICTIONARY_VALUE_BYTES = 3
-"""Most uncompressed bytes a value for a dictionary: a plain string takes four bytes just for its length."""
+_DICTIONARY_VALUE_BYTES = 4
+"""Uncompressed bytes a value below which a column has a dictionary: a plain string takes as many just for its length.
+"""
 _TEXTS: dict[pa.DataType, pa.DataType] = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
 """Arrow types that a writer may note in the file for values that are stored in the same way."""
 _REFUSALS = ("Map keys must be annotated as required", "Decimal precision out of range")

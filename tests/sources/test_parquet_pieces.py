@@ -46,6 +46,21 @@ def test_pieces_have_some_columns_and_all_rows(split: Split) -> None:
     assert whole.slice(7, 1).to_pylist() == [{"c0": 7, "c1": 8, "c2": 9, "c3": 10, "c4": 11, "s": "b", "missing": None}]
 
 
+@pytest.mark.parametrize(("distinct", "is_coded"), [(200, True), (600, False)])
+def test_texts_are_read_as_dictionaries_if_they_take_less_than_their_lengths(
+    tmp_path: Path, distinct: int, is_coded: bool
+) -> None:
+    texts = [f"name {index % distinct:03}" for index in range(ROWS)]
+    pq.write_table(pa.table({"s": texts}), tmp_path / "f.parquet")
+    column = pq.read_metadata(tmp_path / "f.parquet").row_group(0).column(0)
+    assert (3 * ROWS < column.total_uncompressed_size < 4 * ROWS) == is_coded
+    schema = Schema((Field("s", STRING),))
+    (split,) = ParquetSource().splits(list_data_files(str(tmp_path)), schema, (), 1 << 30)
+    (piece,) = ParquetSource().read_coded(split, schema, ReadMetrics())
+    assert pa.types.is_dictionary(piece.column("s").type) == is_coded
+    assert piece.column("s").cast(pa.string()).to_pylist() == texts
+
+
 def test_no_piece_is_held_when_the_next_one_is_read(split: Split) -> None:
     given: list[weakref.ref[pa.Table]] = []
 

@@ -25,6 +25,8 @@ _UNIQUE_SHARE = 0.9
 _LEAST_REPEATS = 0.25
 """Share of distinct values in all rows below which a dictionary may be worth its hashing."""
 _BASE_ZERO = 0
+_MAX_DIGITS = 6
+"""Most decimal digits of floats that are stored as integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,21 @@ class ColumnProfile:
         else:
             kernels.narrow_factor(integers.values, narrowing.base, narrowing.factor, out)
         return out
+
+    @cached_property
+    def scaled(self) -> tuple[int, ColumnProfile] | None:
+        """(digits, profile of the integers) for the fewest decimal digits with which integers represent all floats."""
+        if self.domain is not Domain.FLOAT or self.num_valid == 0:
+            return None
+        floats = arrow_buffers.view(self.filled, "f8" if self.dtype == t.DOUBLE else "f4")
+        head = np.empty(min(len(floats), 256), np.int64)
+        for digits in range(_MAX_DIGITS + 1):
+            if not kernels.scale_floats(floats[: len(head)], 10.0**digits, head):
+                continue
+            whole = np.empty(len(floats), np.int64)
+            if kernels.scale_floats(floats, 10.0**digits, whole):
+                return digits, ColumnProfile(arrow_buffers.part(whole), t.BIGINT)
+        return None
 
     @cached_property
     def physical(self) -> pa.Array[Any]:

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.columnar import arrow_buffers, kernels
-from sharkpy.columnar.domain import Domain
 from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, ScanForm
 from sharkpy.columnar.encodings import integers
 from sharkpy.columnar.profile import ColumnProfile
@@ -19,23 +18,7 @@ from sharkpy.values import types as t
 
 _NAME = "scaled"
 _WEIGHT = 1.25
-_MAX_DIGITS = 6
 _INTEGER_CODECS = {codec.name: codec for codec in (integers.NARROW, integers.BIT_PACKED, integers.DELTA)}
-
-
-def _scale(profile: ColumnProfile) -> tuple[int, ColumnProfile] | None:
-    """Return (digits, profile of the integers) for the fewest digits that represent all values."""
-    if profile.domain is not Domain.FLOAT or profile.num_valid == 0:
-        return None
-    floats = arrow_buffers.view(profile.filled, "f8" if profile.dtype == t.DOUBLE else "f4")
-    head = np.empty(min(len(floats), 256), np.int64)
-    for digits in range(_MAX_DIGITS + 1):
-        if not kernels.scale_floats(floats[: len(head)], 10.0**digits, head):
-            continue
-        whole = np.empty(len(floats), np.int64)
-        if kernels.scale_floats(floats, 10.0**digits, whole):
-            return digits, ColumnProfile(arrow_buffers.part(whole), t.BIGINT)
-    return None
 
 
 def _cheapest(integers: ColumnProfile) -> tuple[float, Codec] | None:
@@ -44,14 +27,14 @@ def _cheapest(integers: ColumnProfile) -> tuple[float, Codec] | None:
 
 
 def _estimate(profile: ColumnProfile) -> float | None:
-    if profile.dtype != t.DOUBLE or (scaled := _scale(profile)) is None:
+    if profile.dtype != t.DOUBLE or (scaled := profile.scaled) is None:
         return None
     found = _cheapest(scaled[1])
     return found[0] * _WEIGHT if found else None
 
 
 def _encode(profile: ColumnProfile) -> EncodedColumn | None:
-    if profile.dtype != t.DOUBLE or (scaled := _scale(profile)) is None:
+    if profile.dtype != t.DOUBLE or (scaled := profile.scaled) is None:
         return None
     digits, integers = scaled
     found = _cheapest(integers)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.base.errors import ConfigurationError
-from sharkpy.columnar import encodings
+from sharkpy.columnar import encodings, kernels, profile
 from sharkpy.columnar.block import Block, encode_block
 from sharkpy.columnar.encoded_column import Decoded, DictionaryForm, NarrowForm
 from sharkpy.columnar.profile import ColumnProfile
@@ -115,9 +115,9 @@ def test_choice_of_packing_where_it_saves_a_quarter() -> None:
 
 def test_no_dictionary_is_built_for_integers_if_it_cannot_pay() -> None:
     keys = pa.array([index // 4 * 7919 % 1_000_003 for index in range(400_000)], pa.int64())
-    profile = ColumnProfile(keys, t.BIGINT)
-    assert encodings.encode(profile).encoding == "bit_packed"
-    assert "dictionary" not in profile.__dict__
+    given = ColumnProfile(keys, t.BIGINT)
+    assert encodings.encode(given).encoding == "bit_packed"
+    assert "dictionary" not in given.__dict__
     wide = pa.array([(index % 1500) ** 5 - index % 1500 for index in range(100_000)], pa.int64())
     block = round_trip(wide, t.BIGINT, "")
     assert (block.encoding("x"), block.stored("x").parts["codes"].type) == ("dictionary", pa.uint16())
@@ -125,10 +125,10 @@ def test_no_dictionary_is_built_for_integers_if_it_cannot_pay() -> None:
 
 def test_texts_that_repeat_seldom_in_a_sample_are_a_dictionary() -> None:
     numbers = np.random.default_rng(3).integers(0, 10_000, 200_000)
-    profile = ColumnProfile(pa.array([f"name {number:09}" for number in numbers]), t.STRING)
-    assert profile.sample_distinct > 0.8 * len(profile.sample)
-    assert encodings.encode(profile).encoding == "dictionary"
-    assert profile.num_distinct == 10_000
+    given = ColumnProfile(pa.array([f"name {number:09}" for number in numbers]), t.STRING)
+    assert given.sample_distinct > 0.8 * len(given.sample)
+    assert encodings.encode(given).encoding == "dictionary"
+    assert given.num_distinct == 10_000
 
 
 def test_choice_of_long_different_texts() -> None:
@@ -139,6 +139,19 @@ def test_choice_of_long_different_texts() -> None:
 def test_prices_in_doubles_are_scaled() -> None:
     values = pa.array([index % 5000 / 100 for index in range(70_000)])
     assert round_trip(values, t.DOUBLE, "").encoding("x") == "scaled"
+
+
+def test_doubles_are_scaled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, calls = pa.array([index % 5000 / 100 for index in range(70_000)]), list[int]()
+    scale = kernels.scale_floats
+
+    def counted(floats: profile.Array, power: float, out: profile.Array) -> bool:
+        calls.append(len(floats))
+        return scale(floats, power, out)
+
+    monkeypatch.setattr(kernels, "scale_floats", counted)
+    assert encodings.encode(ColumnProfile(values, t.DOUBLE)).encoding == "scaled"
+    assert calls.count(len(values)) == 1
 
 
 def test_extremes_of_64_bits() -> None:

@@ -267,6 +267,25 @@ def hash_strings(offsets: Array, data: Array, index_bits: int, least: Array) -> 
 
 
 @compiled
+def order_keys(offsets: Array, data: Array, out: Array) -> None:
+    """out = up to eight bytes of each string past the prefix that all share, as a number that is ordered as they are.
+    Zeros pad shorter strings.
+    """
+    first, prefix = int(offsets[0]), int(offsets[1]) - int(offsets[0])
+    for i in range(1, len(out)):
+        start, shared = int(offsets[i]), 0
+        prefix = min(prefix, int(offsets[i + 1]) - start)
+        while shared < prefix and data[start + shared] == data[first + shared]:
+            shared += 1
+        prefix = shared
+    for i in range(len(out)):
+        start, key = int(offsets[i]) + prefix, np.uint64(0)
+        for k in range(min(int(offsets[i + 1]) - start, 8)):
+            key |= np.uint64(data[start + k]) << np.uint64(56 - 8 * k)
+        out[i] = key
+
+
+@compiled
 def byte_bounds(offsets: Array, data: Array, words: Array) -> tuple[int, int]:
     """(place of a smallest, place of a greatest) of at least one byte string, given as for `hash_strings`.
 

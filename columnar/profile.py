@@ -25,6 +25,8 @@ _UNIQUE_SHARE = 0.9
 _LEAST_REPEATS = 0.25
 """Share of distinct values in all rows below which a dictionary may be worth its hashing."""
 _BASE_ZERO = 0
+_MANY_STRINGS = 1 << 12
+"""Number of strings from which a compiled loop helps to sort them."""
 _MAX_DIGITS = 6
 """Most decimal digits of floats that are stored as integers."""
 
@@ -288,12 +290,24 @@ def sorted_dictionary(encoded: pa.DictionaryArray[Any, Any]) -> tuple[Array, pa.
 def _ranked(indices: Array, places: Array, distinct: pa.Array[Any], used: Array) -> tuple[Array, pa.Array[Any]]:
     """Return (codes, sorted dictionary) of the values distinct[places[index]]. `used` has the places that occur."""
     values = distinct if len(used) == len(distinct) else distinct.take(arrow_buffers.part(used))
-    order = pc.array_sort_indices(values)
+    order = _order(values)
     ranks = np.zeros(len(distinct), arrow_buffers.code_width(len(used)))
-    ranks[used[arrow_buffers.view(order, "u8")]] = np.arange(len(used), dtype=ranks.dtype)
+    ranks[used[order]] = np.arange(len(used), dtype=ranks.dtype)
     codes = np.empty(len(indices), ranks.dtype)
     kernels.recode(indices, ranks[places], codes)
-    return codes, values.take(order)
+    return codes, values.take(arrow_buffers.part(order))
+
+
+def _order(values: pa.Array[Any]) -> Array:
+    """Return the positions of distinct values in their order. The first bytes that differ decide for most strings."""
+    if len(values) > _MANY_STRINGS and (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
+        keys = np.empty(len(values), np.uint64)
+        kernels.order_keys(*string_parts(values), keys)
+        order = np.argsort(keys)
+        keys = keys[order]
+        if (keys[1:] != keys[:-1]).all():
+            return order
+    return arrow_buffers.view(pc.array_sort_indices(values), "u8")
 
 
 def _lengths(values: pa.Array[Any]) -> Array:

@@ -154,6 +154,22 @@ def test_doubles_are_scaled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls.count(len(values)) == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["name {:09}", "{}", "\0" * 9 + "{:x}", "{:b}", "é{:05}é", "{:07}\0"],
+    ids=["prefix", "lengths", "zeros", "bits", "letters", "end"],
+)
+@pytest.mark.parametrize("dtype", [pa.string(), pa.binary()], ids=str)
+def test_dictionaries_are_sorted_by_bytes(text: str, dtype: pa.DataType) -> None:
+    """Whether the first bytes decide the order or not, as for strings that differ only by zeros at their ends."""
+    numbers = np.random.default_rng(5).permutation(2 * profile._MANY_STRINGS)
+    distinct = [text.format(number) for number in numbers] + ["", "\0", "\0\0"] * ("\0" in text)
+    values = pa.array(distinct * 2).cast(dtype)
+    codes, found = profile.build_dictionary(values.slice(1))
+    assert found.cast(pa.binary()).to_pylist() == sorted(one.encode() for one in distinct)
+    assert found.take(pa.array(codes)).equals(values.slice(1))
+
+
 def test_extremes_of_64_bits() -> None:
     values = pa.array([-(1 << 63), (1 << 63) - 1, 0, -1, None], pa.int64())
     for encoding in NAMES:

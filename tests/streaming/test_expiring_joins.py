@@ -277,3 +277,19 @@ def test_a_row_without_a_match_is_given_when_none_may_come(context: sharkpy.Shar
         [(0, None), (0, 2), (2, None)],
         [(0, None), (0, 2), (2, None), (20, None)],
     ]
+
+
+@pytest.mark.parametrize("kind", ["", "LEFT", "LEFT SEMI"])
+def test_the_state_has_only_the_columns_that_the_join_and_the_answer_need(
+    context: sharkpy.SharkContext, folder: Path, kind: str
+) -> None:
+    make_stream(context, folder)
+    context.sql(f"CREATE STREAM clicks (k STRING, kind STRING, ts TIMESTAMP) STORED AS JSON FROM FOLDER '{folder}'")
+    views = "(SELECT * FROM events WHERE n > 0) e"
+    clicks = "(SELECT * FROM clicks WHERE kind = 'click') c"
+    context.sql(
+        f"CREATE CONTINUOUS TABLE t WITH UNBOUNDED STATE {NOW} AS "
+        f"SELECT e.ts AS seen FROM {views} {kind} JOIN {clicks} ON e.k = c.k"
+    )
+    names = [column.name for column in context.sql("SELECT * FROM STATE OF t").schema]
+    assert not {"n", "kind"} & set(names)

@@ -94,15 +94,7 @@ def narrow_joins(query: LogicalPlan, streams: Streams) -> LogicalPlan:
     if not any(_is_join(node, streams) for node in query.walk()):
         return query
     query = _filtered_sides(query, streams)
-    used = {column.column_id for column in query.output}
-    for node in query.walk():
-        # A node does not use the columns that it creates.
-        own = frozenset(node.new_columns)
-        for expr in node.expressions:
-            used |= frozenset() if expr in own else column_ids(expr)
-        if not isinstance(node, _NAMING):
-            used |= {column.column_id for child in node.children for column in child.output}
-    return _with_used(query, used, streams)
+    return _with_used(query, query.output_ids, streams)
 
 
 def _is_join(node: LogicalPlan, streams: Streams) -> bool:
@@ -140,11 +132,17 @@ def _filtered(side: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
     return side if predicate is None else Filter(side, predicate)
 
 
-def _with_used(plan: LogicalPlan, used: set[int], streams: Streams) -> LogicalPlan:
+def _with_used(plan: LogicalPlan, used: frozenset[int], streams: Streams) -> LogicalPlan:
+    """Plan whose joins have the `used` columns, and the columns that the plan's own nodes above a side use."""
+    # A node does not use the columns that it creates.
+    own = frozenset(plan.new_columns)
+    used |= {one for expr in plan.expressions if expr not in own for one in column_ids(expr)}
+    if not isinstance(plan, _NAMING):
+        used |= {column.column_id for child in plan.children for column in child.output}
     made = plan.map_children(lambda child: _with_used(child, used, streams))
     return made.with_children(*(_used_of(side, used) for side in made.children)) if _is_join(plan, streams) else made
 
 
-def _used_of(side: LogicalPlan, used: set[int]) -> LogicalPlan:
+def _used_of(side: LogicalPlan, used: frozenset[int]) -> LogicalPlan:
     columns = [column for column in side.output if column.column_id in used] or list(side.output[:1])
     return side if len(columns) == len(side.output) else Project(side, tuple(columns))

@@ -74,6 +74,7 @@ PLACES: dict[str, dict[str, str]] = {
     "execution/backup/make_backup.py": {"hardlink_to": OWNER},
     "execution/commands/export_table.py": {"read_text": PASSED},
     "execution/commands/load_data.py": {"hardlink_to": PASSED},
+    "execution/commands/writes/passed_files.py": {"copyfile": LISTED},
     "execution/commands/writes/table_feed.py": {"copy2": LISTED, "hardlink_to": LISTED},
     "execution/spark/jobs.py": {"open": NONE, "write_bytes": OWN},
     "execution/spark/jvm_process.py": {"open": OWN, "read_bytes": OWN, "read_text": OWN, "write_text": OWN},

@@ -20,6 +20,7 @@ from sharkpy.execution.commands.partition_spec import matching_spec, spec_name
 from sharkpy.execution.commands.shared_source import shared_source
 from sharkpy.execution.commands.storage import check_storage, storage_format, stored_query, stored_schema
 from sharkpy.execution.commands.writes.directory import ACTION, begin_directory
+from sharkpy.execution.commands.writes.passed_files import PassedFiles
 from sharkpy.execution.commands.writes.staged_write import (
     ConflictCheck,
     StagedWrite,
@@ -224,9 +225,15 @@ def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writ
         sink = BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None, buckets)
         writes.append(TableBlocks(table, command.overwrite, session, write_blocks(session, query, sink, snapshot)))
         return
+    passed = None if command.overwrite else PassedFiles.of(command.query, table, session, snapshot)
     write = TableFiles.begin(table, command.overwrite, session)
     write.keeps_rows = command.keeps_rows
     writes.append(write)
+    if passed is not None:
+        write.check = passed.check
+        with reporting_dropped_table(table, session), session.as_statement() as statement:
+            statement.rows_written = passed.stage(write.staging)
+        return
     storage = table.storage
     files = FileSink(table.schema, storage.name, storage.properties, write.staging, buckets=buckets)
     with reporting_dropped_table(table, session):

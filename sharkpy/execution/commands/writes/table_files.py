@@ -6,7 +6,7 @@ memory are made by the write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
 from pathlib import Path
@@ -103,6 +103,8 @@ class TableFiles(QuietWrite):
     """Sync of the staged files to the disk."""
     blocks: StagedBlocks | None = None
     """Blocks of the staged rows."""
+    check: Callable[[], None] | None = None
+    """Check of staged rows that no query has read. It is called if no blocks are made of them."""
 
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: EngineSession) -> TableFiles:
@@ -132,8 +134,11 @@ class TableFiles(QuietWrite):
             is_far = uri.is_remote(self.location)
             if self.blocks is None and not self.overwrite and not is_far and will_load(self.table, self.session):
                 self.blocks = self.session.table_cache.stage(self.table)
-            if self.blocks is not None and make_blocks(self.blocks, self.staging) and self.rows is not None:
+            is_made = self.blocks is not None and make_blocks(self.blocks, self.staging)
+            if is_made and self.rows is not None:
                 self.rows.forget()
+            if not is_made and self.check is not None:
+                self.check()
             if self.syncing is not None:
                 self.syncing.result()
 

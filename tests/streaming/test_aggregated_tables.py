@@ -180,6 +180,28 @@ def test_the_state_is_folded(context: sharkpy.SharkContext, folder: Path) -> Non
     assert re.fullmatch(r"[1-9][0-9]* bytes in [0-9]+ files", facts["Kept State"])
 
 
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("SELECT k, sum(v) AS s, sum(v) + 1 AS t, sum(x) AS u FROM events GROUP BY k", ["k", "sum", "sum_1"]),
+        (
+            "SELECT k, session_window.start AS start, max(ts) AS last FROM events "
+            "GROUP BY k, session_window(ts, '5 seconds')",
+            ["k", "min", "max"],
+        ),
+    ],
+)
+def test_equal_aggregates_have_one_state(
+    context: sharkpy.SharkContext, folder: Path, query: str, names: list[str]
+) -> None:
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {STATE} AS {query}")
+    for number in range(4):
+        put(folder, number, 5)
+        context.sql("RESUME CONTINUOUS TABLE t")
+    same(context, query)
+    assert [column.name for column in context.sql("SELECT * FROM STATE OF t").schema] == names
+
+
 def test_earlier_epochs_and_rollback(context: sharkpy.SharkContext, folder: Path) -> None:
     query = "SELECT k, sum(v) AS s FROM events GROUP BY k"
     context.sql(f"CREATE CONTINUOUS TABLE t {MEMORY} {NOW} {STATE} AS {query}")

@@ -14,7 +14,7 @@ from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Expand, Filter, JoinKind, LogicalPlan, Project, Union, Values
 from sharkpy.sql.incremental.closed_windows import ClosingWatermark, is_null
-from sharkpy.sql.incremental.row_wise import RECOMPUTE, unsupported
+from sharkpy.sql.incremental.row_wise import RECOMPUTE, unsupported, varying_function
 from sharkpy.sql.incremental.state import EpochState, Names, NewColumn, StoredState, with_ids_of
 from sharkpy.sql.incremental.time_windows import Panes, StateGroups, Wanted, closed_within, panes_of
 from sharkpy.udf import registry
@@ -145,12 +145,12 @@ class AggregateState:
     def _folded(self, rows: LogicalPlan) -> LogicalPlan:
         columns, num_keys = rows.output, len(self.added.groups)
         items = []
-        for one in self.kept:
-            if isinstance(one, States):
-                states = columns[one.first : one.first + one.num_parts]
-                for part, state in enumerate(states):
-                    call = aggregate_call(one.form(FormKind.FOLD, part), states, state.dtype)
-                    items.append(self.new_column(state.name, state.dtype).holding(call))
+        # Equal aggregates have one state.
+        for one in {one.first: one for one in self.kept if isinstance(one, States)}.values():
+            states = columns[one.first : one.first + one.num_parts]
+            for part, state in enumerate(states):
+                call = aggregate_call(one.form(FormKind.FOLD, part), states, state.dtype)
+                items.append(self.new_column(state.name, state.dtype).holding(call))
         return Aggregate(rows, columns[:num_keys], tuple(items))
 
     @property
@@ -228,18 +228,7 @@ def aggregate_state(
         else:
             what = f"{shown_name(call.function)}, an aggregate without a state that merges, over a stream"
             raise unsupported(what, RECOMPUTE)
-    states = list[Alias]()
-    kept = list[States | DistinctValues]()
-    for item, row_or_values in found:
-        if isinstance(row_or_values, DistinctValues):
-            kept.append(row_or_values)
-            continue
-        one = States(item, row_or_values, len(keys) + len(states))
-        kept.append(one)
-        calls = one.initial_calls()
-        for part, call in enumerate(calls):
-            name = item.name if len(calls) == 1 else f"{item.name}_{part}"
-            states.append(new_column(names.take(name), call.dtype).holding(call))
+    kept, states = _states_of(found, len(keys), names, new_column)
     given, summary = _parts_of(node.child if panes is None else panes.child)
     added = Aggregate(given, tuple(keys), tuple(states))
     schema = Schema(tuple(Field(column.name, column.dtype) for column in added.output))
@@ -247,6 +236,33 @@ def aggregate_state(
     if not node.groups:
         more = _of_no_rows(added)
     return AggregateState(node, schema, added, tuple(kept), panes, more, new_column, is_bounded, closing)
+
+
+def _states_of(
+    found: Sequence[tuple[Alias, AggregateFunction | DistinctValues]],
+    num_keys: int,
+    names: Names,
+    new_column: NewColumn,
+) -> tuple[list[States | DistinctValues], list[Alias]]:
+    """Return how each aggregate is kept, and the columns of the states."""
+    kept, states, known = list[States | DistinctValues](), list[Alias](), dict[AggregateCall, States]()
+    for item, row in found:
+        if isinstance(row, DistinctValues):
+            kept.append(row)
+            continue
+        call = call_in(item)
+        equal = known.get(call)
+        one = States(item, row, num_keys + len(states) if equal is None else equal.first)
+        kept.append(one)
+        if equal is not None:
+            continue
+        if not row.resumes and varying_function(call.walk()) is None:
+            known[call] = one
+        calls = one.initial_calls()
+        for part, initial in enumerate(calls):
+            name = item.name if len(calls) == 1 else f"{item.name}_{part}"
+            states.append(new_column(names.take(name), initial.dtype).holding(initial))
+    return kept, states
 
 
 def label_of(node: Aggregate, groups: Sequence[Alias | ColumnRef]) -> str:
@@ -292,7 +308,7 @@ def _grows(field: Field) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """An aggregate with a state in columns of the state table, from column `first` on."""
+    """An aggregate with a state in columns of the state table, from column `first` on, which equal aggregates share."""
 
     item: Alias
     row: AggregateFunction

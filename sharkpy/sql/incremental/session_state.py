@@ -12,7 +12,7 @@ from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project
 from sharkpy.plan.references import column_ids
 from sharkpy.plan.session_windows import SessionWindows, in_session_windows, session_windows_of, time_after
-from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, label_of
+from sharkpy.sql.incremental.aggregate_state import AggregateState, States, aggregate_state, label_of
 from sharkpy.sql.incremental.closed_windows import ClosingWatermark, is_null
 from sharkpy.sql.incremental.resumed_state import resumed, resuming_error
 from sharkpy.sql.incremental.state import EpochState, NewColumn, StoredState
@@ -34,7 +34,7 @@ class SessionState:
     paned: AggregateState
     """State by panes as long as the gap, at `place` among the groups.
 
-    The rows of a pane are always in one session. The times are the last two columns before the number of late rows.
+    The rows of a pane are always in one session.
     """
     numbered: AggregateState
     """The same state by sessions."""
@@ -81,7 +81,7 @@ class SessionState:
         if closing is None or closing.sink_mode is None or not kept.is_first:
             return self._folded(rows, kept)
         in_time = self._folded(self._in_time(rows), kept)
-        end = time_after(in_time.output[-2], self.sessions.gap)
+        end = time_after(in_time.output[self._times[1]], self.sessions.gap)
         # All rows of open sessions are among these: any other row of them would have been late.
         live = closing.unclosed(in_time, kept, self.new_column, lambda mark: Call("ge", (end, mark), BOOLEAN))
         return closing.with_late(live, rows, self._num_groups, self.new_column)
@@ -118,9 +118,17 @@ class SessionState:
         """Number of groups other than the session. In the state, the watermark of late rows follows them."""
         return len(self.node.groups) - 1
 
+    @property
+    def _times(self) -> tuple[int, int]:
+        """Places of the first and the last time among the columns of the state, which lack the session."""
+        first, last = self.numbered.kept[len(self.node.aggregates) :][:2]
+        assert isinstance(first, States)  # min and max have states
+        assert isinstance(last, States)
+        return first.first - 1, last.first - 1
+
     def _with_numbers(self, rows: LogicalPlan) -> LogicalPlan:
         columns, is_closing = rows.output, self.closing is not None
-        first, last = columns[-3:-1] if is_closing else columns[-2:]
+        first, last = (columns[place] for place in self._times)
         # Late rows are not in a session with other rows.
         groups = columns[: self._num_groups + is_closing]
         found = in_session_windows(rows, (first, last), groups, self.sessions.gap, self.new_column)

@@ -1,13 +1,16 @@
 """`dataclass` whose methods are compiled when they are first called.
 
 The dataclasses module compiles six methods of each class at import. Hundreds of classes would take a third of the time
-of a short statement in a new process, and such a statement uses few of them.
+of a short statement in a new process, and such a statement calls few of them. Each method is compiled by itself: a
+class for them would take six times as long.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import reprlib
 import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["dataclass"]
@@ -47,7 +50,7 @@ def _record(cls: Any, frozen: bool, eq: bool, slots: bool, kw_only: bool, weakre
     facts = made.__dataclass_params__
     facts.init, facts.repr, facts.eq, facts.frozen = True, True, eq, frozen
     for name in wanted:
-        setattr(made, name, _first_call(made, name, frozen, eq))
+        setattr(made, name, _first_call(made, name, frozen))
     if eq and not frozen and not has_hash:
         made.__hash__ = None
     if frozen:
@@ -74,46 +77,85 @@ def _with_fields(cls: Any, **options: bool) -> Any:
                 facts.frozen = True
 
 
-def _first_call(cls: Any, name: str, frozen: bool, eq: bool) -> Any:
-    """Return the method `name` until it is called: then it is replaced by the compiled one."""
+def _first_call(cls: Any, name: str, frozen: bool) -> Any:
+    """Return the method `name` until it is called: then a compiled one replaces it."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if cls.__dict__[name] is method:
-            _compile(cls, frozen, eq)
-        return cls.__dict__[name](self, *args, **kwargs)
+        if (found := cls.__dict__[name]) is method:
+            found = _MADE[name](cls, dataclasses.fields(cls), frozen)
+            found.__name__, found.__qualname__ = name, method.__qualname__
+            setattr(cls, name, found)
+        return found(self, *args, **kwargs)
 
     method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
     method.__module__ = cls.__module__
     return method
 
 
-def _compile(cls: Any, frozen: bool, eq: bool) -> None:
-    """Replace the methods that wait for their first call by the methods of a dataclass with the same fields."""
-    fields = [(one.name, one.type, _copied(one)) for one in dataclasses.fields(cls)]
-    after = {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
-    has_slots = "__slots__" in cls.__dict__
-    twin = dataclasses.make_dataclass(
-        cls.__name__, fields, namespace=after, frozen=frozen, eq=eq, slots=has_slots, match_args=False
-    )
-    for name in ("__init__", "__repr__", "__eq__", "__hash__"):
-        if getattr(cls.__dict__.get(name), "__code__", None) is _WAITING:
-            method = twin.__dict__[name]
-            method.__qualname__ = f"{cls.__qualname__}.{name}"
-            setattr(cls, name, method)
+_Fields = tuple[dataclasses.Field[Any], ...]
 
 
-def _copied(field: dataclasses.Field[Any]) -> Any:
-    given = {
-        name: value
-        for name in ("default", "default_factory")
-        if (value := getattr(field, name)) is not dataclasses.MISSING
-    }
-    return dataclasses.field(
-        **given, init=field.init, repr=field.repr, hash=field.hash, compare=field.compare, kw_only=field.kw_only
-    )
+def _init(cls: Any, fields: _Fields, frozen: bool) -> Any:
+    """Compile the method that sets the fields. Names with two underscores at their end are its own."""
+    known: dict[str, Any] = {"set__": object.__setattr__, "absent__": dataclasses.MISSING}
+    given: dict[bool, list[str]] = {False: ["self"], True: []}
+    lines = []
+    for one in fields:
+        name, value = one.name, one.name
+        parameter, default = name, f"{name}_default__"
+        if one.default_factory is not dataclasses.MISSING:
+            known[default] = one.default_factory
+            parameter = f"{name}=absent__"
+            value = f"{default}() if {name} is absent__ else {name}" if one.init else f"{default}()"
+        elif one.default is not dataclasses.MISSING:
+            known[default] = one.default
+            parameter = f"{name}={default}"
+            value = name if one.init else default
+        elif not one.init:
+            continue
+        if one.init:
+            given[bool(one.kw_only)].append(parameter)
+        lines.append(f"set__(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
+    parameters = ", ".join([*given[False], *(["*", *given[True]] if given[True] else ())])
+    return _compiled(f"def __init__({parameters}):\n " + "\n ".join(lines or ["pass"]), known)
 
 
-_WAITING = _first_call(object, "", False, False).__code__
+def _repr(_: Any, fields: _Fields, __: bool) -> Callable[[Any], str]:
+    names = [one.name for one in fields if one.repr]
+
+    @reprlib.recursive_repr()
+    def method(self: Any) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+    return method
+
+
+def _eq(_: Any, fields: _Fields, __: bool) -> Any:
+    names = [one.name for one in fields if one.compare]
+    equal = f"{_values('self', names)} == {_values('other', names)}"
+    condition = "other.__class__ is self.__class__"
+    return _compiled(f"def __eq__(self, other): return {equal} if {condition} else NotImplemented")
+
+
+def _hash(_: Any, fields: _Fields, __: bool) -> Any:
+    names = [one.name for one in fields if (one.compare if one.hash is None else one.hash)]
+    return _compiled(f"def __hash__(self): return hash({_values('self', names)})")
+
+
+def _values(of: str, names: Sequence[str]) -> str:
+    return "(" + "".join(f"{of}.{name}, " for name in names) + ")"
+
+
+def _compiled(text: str, known: dict[str, Any] | None = None) -> Any:
+    """Compile the text of a function, which may use the `known` names."""
+    made: dict[str, Any] = {}
+    exec(text, known or {}, made)
+    return made.popitem()[1]
+
+
+_MADE = {"__init__": _init, "__repr__": _repr, "__eq__": _eq, "__hash__": _hash}
 
 
 def _set_frozen(self: Any, name: str, value: Any) -> None:

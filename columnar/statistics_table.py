@@ -237,7 +237,9 @@ def _count_distinct(column: ColumnTable) -> int:
         return len(column.sets.values)
     counts, valid = column.num_distinct[live], column.valid_counts[live]
     if (has_set | column.sketched[live]).all() and column.registers is not None:
-        registers = np.maximum(column.registers, registers_of_values(column.sets.values, column.dtype))
+        registers = column.registers
+        if column.sets.values:
+            registers = np.maximum(registers, registers_of_values(column.sets.values, column.dtype))
         estimate = value_sets.estimate(registers)
         # Blocks without common values: the sum of their counts is more exact than a sketch.
         return int(counts.sum() if estimate > _DISJOINT * counts.sum() else max(counts.max(), estimate))

@@ -7,13 +7,10 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.sources.formats import file_suffix, source
 from sharkpy.sources.hadoop_codecs import codec_of_path
 from sharkpy.sources.new_files import output_file
-from sharkpy.sources.text_files import LineSource
 from sharkpy.values.types import Schema, arrow_schema
 
 _LINE_PROPERTIES = ("skip.header.line.count", "skip.footer.line.count", "line.delim", "multiLine")
@@ -39,6 +36,8 @@ def fold_files(paths: Sequence[str], schema: Schema, storage: StorageFormat, fol
 
 
 def _fold_of(storage: StorageFormat) -> _Fold | None:
+    from sharkpy.sources.text_files import LineSource
+
     if storage.name == "parquet":
         return _fold_parquet
     is_by_lines = isinstance(source(storage.name), LineSource)
@@ -47,6 +46,8 @@ def _fold_of(storage: StorageFormat) -> _Fold | None:
 
 
 def _fold_parquet(paths: Sequence[str], schema: Schema, storage: StorageFormat, target: str) -> bool:
+    import pyarrow.parquet as pq
+
     expected = arrow_schema(schema)
     if not all(pq.read_schema(path).equals(expected) for path in paths):
         return False

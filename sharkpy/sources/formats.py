@@ -5,8 +5,11 @@ Each Hive partition keeps the format that its table had when the partition was m
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError, UnsupportedError
@@ -17,51 +20,51 @@ from sharkpy.catalog.json_rows import partition_format_from_text
 from sharkpy.catalog.lake_tables import LAKES
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.catalog.path_gate import local_path
-from sharkpy.sources.avro import AvroSource
-from sharkpy.sources.csv_files.options import csv_options
-from sharkpy.sources.csv_files.source import CsvSource
 from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, HadoopCodec, codec_of_class
-from sharkpy.sources.json_source import JsonSource
-from sharkpy.sources.kafka.records import KafkaRecords
-from sharkpy.sources.lake.parquet_files import LakeParquet
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import with_line_limit
-from sharkpy.sources.malformed_records import MalformedRecords
 from sharkpy.sources.open_files import map_files, mapped
-from sharkpy.sources.orc import OrcSource
-from sharkpy.sources.parquet import ParquetSource
-from sharkpy.sources.rate_rows import RateRows
-from sharkpy.sources.rcfile import RcFileSource
-from sharkpy.sources.rows.csv_and_regex import CsvRows, RegexRows
-from sharkpy.sources.rows.delimited import DelimitedRows, MultiDelimitedRows
-from sharkpy.sources.sequence_file import SequenceFileSource
 from sharkpy.sources.source import Properties, Source, Split
-from sharkpy.sources.text_files import LineSource
 from sharkpy.values.types import Schema
 
-SOURCES: dict[str, Source] = {
-    "text": LineSource("text", DelimitedRows()),
-    "json": JsonSource(),
-    "csv": LineSource("csv", CsvRows()),
-    CSV: CsvSource(),
-    "regex": LineSource("regex", RegexRows()),
-    "multidelimit": LineSource("multidelimit", MultiDelimitedRows()),
-    "sequencefile": SequenceFileSource(),
-    "rcfile": RcFileSource(),
-    "avro": AvroSource(),
-    "parquet": ParquetSource(),
-    "orc": OrcSource(),
+
+def _made(name: str, *arguments: object) -> Callable[[], Any]:
+    """Return a function that makes an object of a class, given with its module in `sharkpy.sources`.
+
+    The module is imported when a table of the format is read or written: a query over tables in memory does neither.
+    """
+
+    def make() -> Any:
+        module, _, of = name.rpartition(".")
+        made = getattr(importlib.import_module(f"sharkpy.sources.{module}"), of)
+        return made(*(one() if callable(one) else one for one in arguments))
+
+    return make
+
+
+SOURCES: dict[str, Callable[[], Source]] = {
+    "text": _made("text_files.LineSource", "text", _made("rows.delimited.DelimitedRows")),
+    "json": _made("json_source.JsonSource"),
+    "csv": _made("text_files.LineSource", "csv", _made("rows.csv_and_regex.CsvRows")),
+    CSV: _made("csv_files.source.CsvSource"),
+    "regex": _made("text_files.LineSource", "regex", _made("rows.csv_and_regex.RegexRows")),
+    "multidelimit": _made("text_files.LineSource", "multidelimit", _made("rows.delimited.MultiDelimitedRows")),
+    "sequencefile": _made("sequence_file.SequenceFileSource"),
+    "rcfile": _made("rcfile.RcFileSource"),
+    "avro": _made("avro.AvroSource"),
+    "parquet": _made("parquet.ParquetSource"),
+    "orc": _made("orc.OrcSource"),
 }
 
-_OF_STREAMS: dict[str, Source] = {
-    KafkaRecords.name: KafkaRecords(),
-    RateRows.name: RateRows(),
-    MalformedRecords.name: MalformedRecords(),
+_OF_STREAMS: dict[str, Callable[[], Source]] = {
+    "kafka": _made("kafka.records.KafkaRecords"),
+    "rate": _made("rate_rows.RateRows"),
+    "bad rows": _made("malformed_records.MalformedRecords"),
 }
 """Formats of streams' splits without files."""
 
-_OF_LAKES: dict[str, Source] = {name: LakeParquet(name) for name in LAKES}
+_OF_LAKES: dict[str, Callable[[], Source]] = {name: _made("lake.parquet_files.LakeParquet", name) for name in LAKES}
 """Formats of lake tables, whose files are Parquet."""
 
 _SUFFIXES = {
@@ -76,13 +79,14 @@ _SUFFIXES = {
 }
 
 
+@cache
 def source(format_name: str) -> Source:
     """Format by name, ignoring case; UnsupportedError for an unknown one."""
     name = format_name.lower()
-    found = SOURCES.get(name) or _OF_STREAMS.get(name) or _OF_LAKES.get(name)
-    if found is None:
+    make = SOURCES.get(name) or _OF_STREAMS.get(name) or _OF_LAKES.get(name)
+    if make is None:
         raise UnsupportedError(f'file format "{format_name}" (known: {", ".join(SOURCES)})')
-    return found
+    return make()
 
 
 def file_suffix(format_name: str, properties: Properties) -> str:
@@ -94,6 +98,9 @@ def file_suffix(format_name: str, properties: Properties) -> str:
 
 def _file_codec(format_name: str, properties: Properties) -> HadoopCodec | None:
     """Codec of whole files, for text formats only."""
+    from sharkpy.sources.csv_files.options import csv_options
+    from sharkpy.sources.text_files import LineSource
+
     if format_name == CSV:
         return csv_options(properties).codec
     name = dict(properties).get(OUTPUT_CODEC)

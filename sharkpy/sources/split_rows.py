@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -26,9 +26,11 @@ from sharkpy.sources.formats import source
 from sharkpy.sources.hadoop_codecs import codec_of_path
 from sharkpy.sources.lenient_conversion import single_value
 from sharkpy.sources.malformed_rows import BAD_ROWS, COUNTED, SKIPPED, read_counting_malformed, read_without_malformed
-from sharkpy.sources.parquet import ParquetSource
 from sharkpy.sources.source import PlacedSource, ReadMetrics, Split
 from sharkpy.values.types import STRING, DataType, Schema, arrow_schema
+
+if TYPE_CHECKING:
+    from sharkpy.sources.parquet import ParquetSource
 
 _VIRTUAL = (FILE_NAME, BLOCK_OFFSET)
 _READERS_OF_MALFORMED = {COUNTED: read_counting_malformed, SKIPPED: read_without_malformed}
@@ -133,6 +135,8 @@ def read_split_columns(split: Split, schema: Schema, metrics: ReadMetrics) -> It
     """All rows for encoding, some columns at a time (`ParquetSource.read_coded`), or None if the split's format has
     rows and not columns.
     """
+    from sharkpy.sources.parquet import ParquetSource
+
     reader = source(split.format)
     return _columns(reader, split, schema, metrics) if isinstance(reader, ParquetSource) and not split.form else None
 

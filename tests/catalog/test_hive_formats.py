@@ -6,12 +6,15 @@ import pytest
 
 from sharkpy.catalog import hive_formats
 from sharkpy.catalog.hive_formats import CONTAINERS, FORMATS, LAZY_BINARY, LAZY_SIMPLE
+from sharkpy.catalog.lake_tables import LAKES
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.sources.formats import SOURCES
+from sharkpy.sources.formats import SOURCES, source
 
 
 def test_every_format_has_a_source() -> None:
     assert {one.name for one in FORMATS} == set(SOURCES)
+    for name in (*SOURCES, *LAKES, "kafka", "rate", "bad rows"):
+        assert getattr(source(name.upper()), "name", name) == name
 
 
 @pytest.mark.parametrize("container", CONTAINERS, ids=lambda one: one.name)

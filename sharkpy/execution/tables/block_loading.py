@@ -29,7 +29,6 @@ from sharkpy.sources.formats import files_by_format, read_properties, source
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.new_files import cached_rows
 from sharkpy.sources.open_files import opened
-from sharkpy.sources.parquet import ParquetSource
 from sharkpy.sources.source import ReadMetrics, Split
 from sharkpy.sources.split_rows import read_split_coded, read_split_columns
 from sharkpy.values.types import Schema, arrow_schema
@@ -93,7 +92,7 @@ def _splits(
 ) -> list[Split]:
     block_rows, split_bytes = conf.value(settings.BLOCK_ROWS), conf.value(settings.SPLIT_BYTES)
     reader = source(storage.name)
-    if storage.name == ParquetSource.name:
+    if storage.name == "parquet":
         groups = _row_groups(files, schema, storage)
         return list(_merged(groups, _rows_of_block(sum(map(_rows, groups)), block_rows, num_threads)))
     if reader.splits_lines(storage.properties):

@@ -28,7 +28,6 @@ from sharkpy.sources.file_errors import io_error
 from sharkpy.sources.folders.table_folder import home_of, table_folder
 from sharkpy.sources.layout import DataFile, files_below
 from sharkpy.sources.new_files import FileIdentity, WrittenRowsCache, file_identity
-from sharkpy.sources.parquet import as_read
 from sharkpy.sources.source import ReadMetrics, Split
 
 if TYPE_CHECKING:
@@ -203,6 +202,8 @@ class WrittenBlocks:
         self._is_over = False
 
     def take(self, rows: pa.Table, first: int, count: int) -> None:
+        from sharkpy.sources.parquet import as_read
+
         if self._is_over or self._staged.is_over:
             return
         schema, storage = self._table.schema, self._table.storage

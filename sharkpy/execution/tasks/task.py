@@ -316,17 +316,20 @@ _TASK_MODULES = (
     "sharkpy.physical.integer_columns",
     "sharkpy.columnar.block",
     "sharkpy.columnar.store",
-    "sharkpy.sources.formats",
     "sharkpy.udf.connection",
 )
 
 
 def import_all() -> None:
     """Import all modules that tasks use, so that forked processes need not."""
+    from sharkpy.sources.formats import SOURCES, source
+
     for name in _TASK_MODULES:
         # The task that needs a missing module reports it.
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    for name in SOURCES:
+        source(name)
     _load_numba()
 
 

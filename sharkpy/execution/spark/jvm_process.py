@@ -18,7 +18,6 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -312,6 +311,8 @@ def cache_dir() -> Path:
 
 def class_cache(java: Java, pyspark_home: Path) -> ClassCache:
     """Return the class cache for this Java and pyspark; it may not exist."""
+    from importlib.metadata import version
+
     executable = Path(java.executable).resolve()
     release = executable.parent.parent / "release"
     parts = (

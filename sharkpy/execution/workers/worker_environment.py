@@ -12,7 +12,6 @@ import socket
 import sys
 import zipfile
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sharkpy.base.errors import ConfigurationError
@@ -81,6 +80,8 @@ def _versions() -> dict[str, str]:
 
 
 def _installed(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:

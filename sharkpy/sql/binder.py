@@ -6,8 +6,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
-from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.base.errors import ParseError, did_you_mean
 from sharkpy.base.settings import Conf
@@ -19,85 +18,23 @@ from sharkpy.sql.context import CatalogReader, Context, StatementClock
 from sharkpy.sql.grammar.parser import parse_query, tokenize
 from sharkpy.sql.grammar.strict_parser import release_trees
 from sharkpy.sql.grammar.token_reader import TokenReader
-from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.nesting import within_stack
 from sharkpy.sql.queries import table_changes
 from sharkpy.sql.queries.bind_query import bind_query
 from sharkpy.sql.queries.bind_star import expand_star
 from sharkpy.sql.session_time import with_session_time
-from sharkpy.sql.statements import (
-    bind_alter,
-    bind_continuous,
-    bind_create,
-    bind_describe,
-    bind_drop,
-    bind_generate,
-    bind_load_export,
-    bind_merge,
-    bind_row_changes,
-    bind_session_commands,
-    bind_show,
-    bind_statistics,
-    bind_user_functions,
-    bind_versions,
-)
-from sharkpy.sql.statements.bind_epoch import (
-    EpochTables,
-    emitting_queries,
-    epoch_insert,
-    queries_of_text,
-    state_folds,
-    state_progress,
-    state_watermark,
-)
-from sharkpy.sql.statements.bind_explain import bind_explain
-from sharkpy.sql.statements.bind_insert import bind_inserts
-from sharkpy.sql.statements.bind_statistics import bind_summarize
-from sharkpy.sql.statements.command_binder import (
-    QUERY_WORDS,
-    CommandBinder,
-    CommandHandler,
-)
+from sharkpy.sql.statements.command_binder import QUERY_WORDS, CommandBinder
 from sharkpy.sql.statements.refused_statements import refused_statement
 from sharkpy.values.types import Schema
 
-COMMANDS: dict[str, CommandHandler] = {
-    "SHOW": bind_show.bind_show,
-    "DESCRIBE": bind_describe.bind_describe,
-    "DESC": bind_describe.bind_describe,
-    "CREATE": bind_create.bind_create,
-    "DROP": bind_drop.bind_drop,
-    "ALTER": bind_alter.bind_alter,
-    "ANALYZE": bind_statistics.bind_analyze,
-    "MSCK": bind_drop.bind_repair,
-    "TRUNCATE": bind_drop.bind_truncate,
-    "LOAD": bind_load_export.bind_load,
-    "EXPORT": bind_load_export.bind_export,
-    "IMPORT": bind_load_export.bind_import,
-    "GENERATE": bind_generate.bind_generate,
-    "UPDATE": bind_row_changes.bind_update,
-    "MERGE": bind_merge.bind_merge,
-    "PAUSE": bind_continuous.bind_control,
-    "RESUME": bind_continuous.bind_control,
-    "REFRESH": bind_continuous.bind_control,
-    "ROLLBACK": bind_continuous.bind_rollback,
-    "USE": bind_session_commands.bind_use,
-    "RESET": bind_session_commands.bind_reset,
-    "CACHE": bind_session_commands.bind_cache,
-    "UNCACHE": bind_session_commands.bind_uncache,
-    "CLEAR": bind_session_commands.bind_clear,
-    "KILL": bind_session_commands.bind_kill,
-    "ADD": bind_session_commands.bind_add,
-    "LIST": bind_session_commands.bind_list,
-    "DELETE": lambda binder: _deleted(binder).bind_delete(binder),
-    "RELOAD": bind_user_functions.bind_reload,
-    "RESTORE": bind_versions.bind_restore,
-    "UNDROP": bind_versions.bind_undrop,
-    "VACUUM": bind_versions.bind_vacuum,
-}
-"""Binders of the statements other than queries and inserts, by first word."""
+if TYPE_CHECKING:
+    from sharkpy.sql.incremental.divided_query import DividedQuery
+    from sharkpy.sql.statements.bind_epoch import EpochTables
+
 _Bound = TypeVar("_Bound")
 _COMMENTS = re.compile(r"\ufeff?(?:\s+|--[^\n]*(?:\n|\Z)|/\*(?!\+).*?\*/)++", re.DOTALL)
+_INSERTS = ("INSERT", "WITH", "FROM")
+"""First words of inserts, some of which also begin queries."""
 _SET = re.compile(r"set\b", re.IGNORECASE)
 
 
@@ -109,10 +46,11 @@ def bind(
     `clock` gives the time of the statement, and tells afterwards whether the statement depends on it. Raise ParseError,
     BindError or UnsupportedError if the statement is invalid or not supported.
     """
-    if (leading := _COMMENTS.match(text)) and _SET.match(text, leading.end()):
-        return bind_session_commands.bind_set(text[leading.end() :])
-    if _SET.match(text):
-        return bind_session_commands.bind_set(text)
+    start = leading.end() if (leading := _COMMENTS.match(text)) else 0
+    if _SET.match(text, start):
+        from sharkpy.sql.statements.bind_session_commands import bind_set
+
+        return bind_set(text[start:])
     with release_trees(text):
         return _bound(text, catalog, conf, current_database, clock, _bind_tokens)
 
@@ -126,6 +64,8 @@ def bind_epoch(
     clock: StatementClock | None = None,
 ) -> Insert | MultiInsert | StateInserts:
     """Bind a continuous query as the INSERTs of an epoch. `clock` and errors: see `bind`."""
+    from sharkpy.sql.statements.bind_epoch import epoch_insert
+
     return _bound_query(text, catalog, conf, database, partial(epoch_insert, tables=tables), clock)
 
 
@@ -141,6 +81,7 @@ def bind_state(
 
     `clock` and errors: see `bind`.
     """
+    from sharkpy.sql.statements.bind_epoch import emitting_queries, queries_of_text
 
     def bound(binder: CommandBinder) -> DividedQuery:
         return emitting_queries(binder, state, queries_of_text(binder)[1]).state
@@ -162,11 +103,15 @@ def bind_state_folds(
 
     `is_first`: the state has no rows before these. `clock` and errors: see `bind`.
     """
+    from sharkpy.sql.statements.bind_epoch import state_folds
+
     return _bound_query(text, catalog, conf, database, partial(state_folds, state=state, is_first=is_first), clock)
 
 
 def bind_state_watermark(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
     """Bind a continuous query as a query for the watermark of its state. Errors: see `bind`."""
+    from sharkpy.sql.statements.bind_epoch import state_watermark
+
     return _bound_query(text, catalog, conf, database, partial(state_watermark, state=state))
 
 
@@ -175,6 +120,8 @@ def bind_state_progress(text: str, state: Table, catalog: CatalogReader, conf: C
 
     Errors: see `bind`.
     """
+    from sharkpy.sql.statements.bind_epoch import state_progress
+
     return _bound_query(text, catalog, conf, database, partial(state_progress, state=state))
 
 
@@ -242,19 +189,28 @@ def _bind_tokens(context: Context, reader: TokenReader) -> Statement:
         raise reader.error("a statement expected")
     word = reader.word()
     if word == "EXPLAIN":
+        from sharkpy.sql.statements.bind_explain import bind_explain
+
         return bind_explain(context, reader, _bind_tokens)
-    if (inserts := bind_inserts(context, reader)) is not None:
-        return inserts
+    if word in _INSERTS:
+        from sharkpy.sql.statements.bind_insert import bind_inserts
+
+        if (inserts := bind_inserts(context, reader)) is not None:
+            return inserts
     if unsupported := refused_statement(reader):
         raise unsupported
     if word in QUERY_WORDS:
         tree = parse_query(context.text, reader.rest)
         return bind_query(tree, context, None)
     if word == "SUMMARIZE":
+        from sharkpy.sql.statements.bind_statistics import bind_summarize
+
         summarizer = CommandBinder(context, reader)
         summary = bind_summarize(summarizer)
         reader.expect_end()
         return summary
+    from sharkpy.sql.statements.commands import COMMANDS
+
     if handler := COMMANDS.get(word):
         command = handler(CommandBinder(context, reader))
         reader.expect_end()
@@ -269,8 +225,3 @@ def _no_statement(word: str, reader: TokenReader) -> ParseError:
     error = reader.error("a statement expected")
     error.hint = None if not word or word in FIRST_WORDS else did_you_mean(word, FIRST_WORDS)
     return error
-
-
-def _deleted(binder: CommandBinder) -> ModuleType:
-    """Return the module that binds a DELETE: of rows of a table, or of files that were added to the session."""
-    return bind_row_changes if binder.reader.peek("DELETE", "FROM") else bind_session_commands

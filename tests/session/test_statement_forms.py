@@ -22,13 +22,13 @@ import sharkpy
 from sharkpy.catalog.stream_kinds import KINDS as STREAM_KINDS
 from sharkpy.catalog.stream_kinds import SINK_KINDS
 from sharkpy.sql import forms
-from sharkpy.sql.binder import COMMANDS
 from sharkpy.sql.forms import FORMS, StatementForm, forms_of
 from sharkpy.sql.statements.bind_alter import CLAUSES
 from sharkpy.sql.statements.bind_explain import FORMATS
 from sharkpy.sql.statements.bind_explain import FORMS as FORMS_OF_EXPLAIN
 from sharkpy.sql.statements.bind_show import SHOWN
 from sharkpy.sql.statements.command_binder import QUERY_WORDS
+from sharkpy.sql.statements.commands import COMMANDS
 from tests.waiting import until
 
 PAGES = Path(__file__).parents[2] / "docs"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -19,10 +20,11 @@ from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.grammar.parser import parse
-from sharkpy.sql.incremental.divide_query import divide_query
-from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.queries.bind_table import at_version, find_table, scan
 from sharkpy.values.types import has_null_type
+
+if TYPE_CHECKING:
+    from sharkpy.sql.incremental.divided_query import DividedQuery
 
 _COLUMN = "view.query.out.col.{}"
 
@@ -107,6 +109,8 @@ def divided_view(context: Context, table: Table, node: exp.Expr | None = None) -
 
 def _divided(context: Context, table: Table, query: LogicalPlan) -> tuple[DividedQuery, Table]:
     """The divided query of a continuous table, and the table with its state."""
+    from sharkpy.sql.incremental.divide_query import divide_query
+
     state = _state_of(context, table)
     found = divide_query(query, context, state.emit, expires=state.expires)
     if found is None or found.schema.names != state.schema.names:

@@ -1,0 +1,38 @@
+"""Modules that a new process does not import to answer a query over a table in memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+_CREATE = (
+    "CREATE TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') AS SELECT id, id % 9 AS k FROM range(200000) AS r (id)"
+)
+_QUERY = "SELECT k, count(*) FROM t WHERE id > 5 GROUP BY k"
+_NOT_NEEDED = (
+    "numba",
+    "pandas",
+    "pyarrow.parquet",
+    "pyspark",
+    "sharkpy.execution.commands.insert",
+    "sharkpy.sources.avro",
+    "sharkpy.sources.csv_files.source",
+    "sharkpy.sources.parquet",
+    "sharkpy.sql.incremental.divide_query",
+    "sharkpy.sql.statements.commands",
+    "sharkpy.streaming",
+)
+
+
+def test_a_query_of_a_table_in_memory_imports_no_formats_and_no_other_statements(tmp_path: Path) -> None:
+    _run(tmp_path, f'ctx.sql("""{_CREATE}""").close()')
+    query = f'assert len(ctx.sql("{_QUERY}").to_arrow()) == 9'
+    # The first query may make the blocks of the table again.
+    _run(tmp_path, query)
+    assert _run(tmp_path, f"{query}; print([one for one in {_NOT_NEEDED} if one in sys.modules])").strip() == "[]"
+
+
+def _run(warehouse: Path, program: str) -> str:
+    text = f"import sys, sharkpy\nwith sharkpy.connect(warehouse={str(warehouse)!r}) as ctx: {program}"
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, cast
 
 from sharkpy.base.cancellation import check_cancelled
@@ -323,6 +324,29 @@ def _product(_: str, args: list[Value], dtype: DataType) -> Value | None:
     return _binary("*", args, left * right, dtype)
 
 
+def _quotient(_: str, args: list[Value], dtype: DataType) -> Value | None:
+    """Return a decimal divided by a constant, rounded half away from zero."""
+    divided, divisor = args[0].range, args[1].constant
+    shift = _scale(dtype) - args[0].scale + args[1].scale
+    if divided is None or not divisor or not isinstance(dtype, DecimalType) or not 0 <= shift <= _MAX_SCALE:
+        return None
+    ratio = Fraction(10**shift, divisor)
+    factor, denominator = ratio.numerator, ratio.denominator
+    known = divided * ColumnRange(factor, factor)
+    factor_value = Value(str(factor), dtype, ColumnRange(factor, factor), None, factor, code=constant_code(factor))
+    if denominator == 1:
+        return _binary("*", [args[0], factor_value], known, dtype)
+    doubled = ColumnRange(2 * known.low - denominator, 2 * known.high + denominator)
+    rounded = ColumnRange(known.low // denominator, -(-known.high // denominator))
+    if doubled.sql_type is None or not _fits(rounded, dtype):
+        return None
+    wide = _wider("INTEGER", doubled.sql_type, divided.sql_type)
+    number = f"{_as(args[0], wide)} * {factor}"
+    sign = "<" if factor > 0 else ">"
+    half = f"CASE WHEN {args[0].sql} {sign} 0 THEN -{denominator} ELSE {denominator} END"
+    return Value(f"(({number} * 2 + {half}) // {2 * denominator})", dtype, rounded, wide)
+
+
 def _scale(dtype: DataType) -> int:
     return dtype.scale if isinstance(dtype, DecimalType) else 0
 
@@ -417,6 +441,7 @@ _CALLS: dict[str, Callable[[str, list[Value], DataType], Value | None]] = {
     "add": _sum,
     "subtract": _sum,
     "multiply": _product,
+    "divide": _quotient,
     "negate": _negated,
     **dict.fromkeys(_COMPARISONS, _comparison),
     "between": _between,

@@ -18,6 +18,7 @@ from sharkpy.optimizer.rules.infer_predicates import infer_predicates
 from sharkpy.optimizer.rules.merge_aggregates import merge_aggregates
 from sharkpy.optimizer.rules.prune_columns import prune_columns
 from sharkpy.optimizer.rules.push_down import push_down_filters, push_down_limits
+from sharkpy.optimizer.rules.push_down_aggregates import push_down_aggregates
 from sharkpy.optimizer.rules.remove_needless_steps import (
     eliminate_distinct,
     merge_projects,
@@ -117,6 +118,7 @@ BATCHES: tuple[Batch, ...] = (
             Rule("push_down_semi_joins", push_down_semi_joins),
             Rule("widen_semi_joins", widen_semi_joins),
             Rule("reorder_joins", reorder_joins),
+            Rule("push_down_aggregates", push_down_aggregates),
         ),
         ONCE,
         "estimates need the filters in their final places",

@@ -277,7 +277,17 @@ def distinct_values(expr: Expr, plan: LogicalPlan, context: Context) -> float:
     """Estimate the distinct values of `expr` among the rows of `plan`."""
     if isinstance(expr, Literal):
         return 1.0
-    return max(1.0, min(base_distinct(expr, plan, context), estimate_rows(plan, context)))
+    values = base_distinct(expr, plan, context) * _kept_values(expr, plan, context)
+    return max(1.0, min(values, estimate_rows(plan, context)))
+
+
+def _kept_values(expr: Expr, plan: LogicalPlan, context: Context) -> float:
+    """Estimate the share of a column's values that match its scan's conditions on this column."""
+    ref = _single_column(expr)
+    node, source_id = (None, 0) if ref is None else resolve(ref.column_id, plan, context)
+    if not isinstance(node, Scan) or node.predicate is None:
+        return 1.0
+    return selectivity([term for term in conjuncts(node.predicate) if context.ids(term) == {source_id}], node, context)
 
 
 def common_range_shares(columns: Sequence[tuple[Expr, LogicalPlan]], context: Context) -> list[float]:
@@ -318,15 +328,21 @@ def _single_column(expr: Expr) -> ColumnRef | None:
 
 
 def selectivity(terms: Sequence[Expr], plan: LogicalPlan, context: Context) -> float:
-    """Estimate the share of the rows of `plan` that match all `terms`. Bounds of one column count as one range."""
+    """Estimate the share of the rows of `plan` that match all `terms`. Bounds of one column count as one range. Of
+    several lists of its values, the shortest one counts.
+    """
     result = 1.0
+    lists: dict[int, float] = {}
     bounds: dict[int, list[tuple[str, PythonValue]]] = {}
     for term in terms:
         match term:
             case Call("lt" | "le" | "gt" | "ge" as function, (ColumnRef(column_id), Literal(value))):
                 bounds.setdefault(column_id, []).append((function, value))
+            case Call("eq" | "in", (ColumnRef(column_id), Literal(), *_)):
+                lists[column_id] = min(lists.get(column_id, 1.0), term_selectivity(term, plan, context))
             case _:
                 result *= term_selectivity(term, plan, context)
+    result *= math.prod(lists.values())
     for column_id, limits in bounds.items():
         result *= _range_selectivity(column_id, limits, plan, context)
     return result

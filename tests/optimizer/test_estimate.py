@@ -45,6 +45,7 @@ CASES: list[tuple[Expr, float]] = [
     (both(gt(A, 25), lt(A, 75)), 500),
     (gt(A, 1000), 0.01),
     (call("in", S, "x", "y"), 500),
+    (both(call("in", S, "x", "y"), eq(S, "x")), 250),
     (call("is_null", B), 500),
     (call("is_not_null", B), 500),
     (negated(eq(A, 5)), 990),
@@ -137,6 +138,11 @@ def test_groups_by_columns_of_one_table_are_no_more_than_its_rows() -> None:
     joined = join(T1, T2, eq(A, C))
     assert rows(group(joined, (C, T2.columns[1]), count(21)), known) == pytest.approx(150)
     assert rows(group(joined, (A, C, T2.columns[1]), count(21)), known) == pytest.approx(15_000)
+
+
+def test_a_filter_on_a_group_key_leaves_few_groups() -> None:
+    chosen = scan("t1", 1, call("in", A, 1, 2))
+    assert rows(group(chosen, (A, S), count(21))) == pytest.approx(8)
 
 
 def test_keys_repeat_in_a_table_and_not_among_its_groups() -> None:

@@ -136,6 +136,9 @@ class _Lowering:
             self.values[column_id] = self._states(call)[call.form.part]
             return
         args, over = [lower(arg, self._scope) for arg in call.args], self._over(call)
+        if call.form is not None and call.form.kind is FormKind.MERGE:
+            self._finish(call, _merged(call, args), column_id)
+            return
         if not is_distinct(call):
             value = integer_complete(call, args, over, self._num_rows)
             if value is not None:
@@ -172,9 +175,7 @@ class _Lowering:
         return [Value(text, dtype, code=code) for text, dtype, code in zip(texts, states, codes, strict=True)]
 
     def _merged(self, call: AggregateCall, states: tuple[ColumnRef, ...]) -> list[Value]:
-        types = state_types(call)
-        merged = lower_merges(aggregate_row(call), [self._scope[state.column_id].logical() for state in states], types)
-        return [Value(sql, dtype) for sql, dtype in zip(merged, types, strict=True)]
+        return _merged(call, [self._scope[state.column_id] for state in states])
 
     def _finish(self, call: AggregateCall, states: list[Value], column_id: int) -> None:
         row = aggregate_row(call)
@@ -194,6 +195,17 @@ class _Lowering:
             return Over()
         condition = lower(call.filter, self._scope)
         return Over(f" FILTER (WHERE {condition.logical()})", condition.code, is_all=False)
+
+
+def _merged(call: AggregateCall, states: Sequence[Value]) -> list[Value]:
+    """Return the merged states of an aggregate. Sums of integers stay integers."""
+    types = state_types(call)
+    merged = lower_merges(aggregate_row(call), [state.logical() for state in states], types)
+    values = [Value(sql, dtype) for sql, dtype in zip(merged, types, strict=True)]
+    first = states[0]
+    if call.base in ("sum", "avg") and first.integer_type is not None and isinstance(first.dtype, DecimalType):
+        values[0] = _sum(first, types[0], Over(), None) or values[0]
+    return values
 
 
 @dataclass(frozen=True, slots=True)

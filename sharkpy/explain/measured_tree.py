@@ -28,6 +28,7 @@ _KINDS: dict[type[PhysicalPlan], str] = {
     operators.Filter: "filter",
     operators.Project: "project",
     operators.HashAggregate: "aggregate",
+    operators.GroupingSets: "aggregate",
     operators.HashJoin: "join",
     operators.NestedLoopJoin: "join",
     operators.Expand: "join",

@@ -11,6 +11,7 @@ from sharkpy.physical.operators import (
     Filter,
     Generate,
     GivenScan,
+    GroupingSets,
     HashAggregate,
     HashJoin,
     LimitOperator,
@@ -93,7 +94,7 @@ def estimated_rows(plan: PhysicalPlan) -> float:
             return below if plan.count is None else min(below, plan.count)
         case UnionAll():
             return sum(map(estimated_rows, plan.inputs))
-        case Expand():
+        case Expand() | GroupingSets():
             return estimated_rows(plan.child) * len(plan.projections)
         case Generate():
             return estimated_rows(plan.child) * 4

@@ -1,12 +1,12 @@
-"""Grouping sets over states: rows are grouped once by all columns, and only the groups are repeated.
+"""Grouping sets over states: rows are grouped once by all columns, and the groups of each set are made of these groups.
 
-Otherwise each row is repeated for each set. It pays if the groups are far fewer than the rows. DISTINCT aggregates, and
-others without states, need the rows themselves.
+Otherwise each row is repeated for each set. It pays if a set has all columns, or if the groups are far fewer than the
+rows. DISTINCT aggregates, and others without states, need the rows themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sharkpy.base.records import dataclass
@@ -15,16 +15,16 @@ from sharkpy.optimizer.estimate import estimate_rows, group_rows
 from sharkpy.physical import enforce, operators
 from sharkpy.physical.aggregate_calls import aggregate_call, has_states, new_states
 from sharkpy.physical.operators import AggregateMode, HashAggregate, ValuesScan
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan import PhysicalPlan, Single
 from sharkpy.physical.plan_context import FreshIds, PlanContext
 from sharkpy.plan.expr import TRUE, AggregateCall, Alias, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Expand, Union, Values
 from sharkpy.plan.references import substitute
 
+_OF_NULLS = frozenset({"avg", "count", "max", "min", "sum"})
+"""Aggregates whose result of no rows is made of NULLs as states."""
 _ROWS_OF_A_GROUP = 4
 """Average rows per group of all columns from which grouping them once pays."""
-States = tuple[tuple[ColumnRef, ...], ...]
-Unite = Callable[[tuple[PhysicalPlan, ...], tuple[ColumnRef, ...]], PhysicalPlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ def find_grouping_sets(node: Aggregate, context: PlanContext) -> GroupingSets | 
     sets = _sets_of(node)
     if sets is None or not sets.keys or not all(has_states(aggregate_call(item)) for item in node.aggregates):
         return None
+    if any(set(sets.keys) <= set(projection) for projection in sets.expand.projections):
+        return sets
     estimates = Context(node, context.statistics, context.conf)
     groups = group_rows(sets.keys, sets.expand.child, estimates)
     return sets if groups * _ROWS_OF_A_GROUP <= estimate_rows(sets.expand.child, estimates) else None
@@ -79,51 +81,46 @@ def _sets_over(
         return None
     sets = GroupingSets(node, expand, summary, columns, of_groups, ())
     keys = (expr for place in of_groups for expr in sets.projected(place) if not isinstance(expr, Literal))
-    return replace(sets, keys=tuple(dict.fromkeys(keys)))
+    return replace(sets, keys=tuple(dict.fromkeys(keys))) if _have_rows(sets) else None
 
 
-def plan_grouping_sets(
-    sets: GroupingSets, child: PhysicalPlan, unite: Unite, num_buckets: int, ids: FreshIds
-) -> PhysicalPlan:
-    """Plan the sets over `child`, which has the rows before repetition. `unite` plans a UNION ALL."""
-    plan, states = _repeated_groups(sets, child, ids)
-    if sets.summary is not None:
-        plan, states = _with_summary(sets, sets.summary, plan, unite, ids)
-    groups, aggregates = sets.node.groups, sets.node.aggregates
-    bare = tuple(group for group in groups if not isinstance(group, Alias))
-    if enforce.is_clustered(plan, bare):
-        return HashAggregate(plan, groups, aggregates, AggregateMode.FINAL, states)
-    merged = HashAggregate(plan, groups, aggregates, AggregateMode.MERGE, states)
-    moved = enforce.hashed(merged, merged.group_columns, num_buckets, ids)
-    return HashAggregate(moved, merged.group_columns, aggregates, AggregateMode.FINAL, states)
+def _have_rows(sets: GroupingSets) -> bool:
+    """Whether all sets differ, and without rows exactly one has a row: the set without columns, if there is one."""
+    rows = [tuple(projection[place] for place in sets.places) for projection in sets.expand.projections]
+    empty = [row for row in rows if all(isinstance(expr, Literal) for expr in row)]
+    made = [] if sets.summary is None else [tuple(sets.summary.rows[0][place] for place in sets.places)]
+    return empty == made and len(set(rows)) == len(rows)
 
 
-def _repeated_groups(sets: GroupingSets, child: PhysicalPlan, ids: FreshIds) -> tuple[PhysicalPlan, States]:
-    """Return the groups by all keys, with their states, once for each set."""
+def plan_grouping_sets(sets: GroupingSets, child: PhysicalPlan, num_buckets: int, ids: FreshIds) -> PhysicalPlan:
+    """Plan the sets over `child`, which has the rows before repetition."""
     keys = {key: key if isinstance(key, ColumnRef) else ids.alias(key, "key") for key in sets.keys}
     columns = {key: item.ref if isinstance(item, Alias) else item for key, item in keys.items()}
+    states = tuple(new_states(item, ids) for item in sets.node.aggregates)
     first = sets.expand.projections[0]
-    aggregates = _over(sets, first)
-    states = _new_states(sets, ids)
-    grouped = HashAggregate(child, tuple(keys.values()), aggregates, AggregateMode.PARTIAL, states)
-    kept = _flat(states)
+    grouped = HashAggregate(child, tuple(keys.values()), _over(sets, first), AggregateMode.PARTIAL, states)
     projections = tuple(
-        (*(columns.get(projection[place], projection[place]) for place in sets.places), *kept)
+        tuple(columns.get(projection[place], projection[place]) for place in sets.places)
         for projection in sets.expand.projections
     )
-    output = tuple(sets.expand.columns[place] for place in sets.places)
-    return operators.Expand(grouped, (*output, *kept), projections), states
+    groups = tuple(item.ref if isinstance(item, Alias) else item for item in sets.node.groups)
+    aggregates = sets.node.aggregates
+    made = operators.GroupingSets(
+        grouped, groups, projections, aggregates, AggregateMode.FINAL, states, _empty(sets, states)
+    )
+    if isinstance(made.distribution, Single):
+        return made
+    moved = enforce.hashed(replace(made, mode=AggregateMode.MERGE), groups, num_buckets, ids)
+    return HashAggregate(moved, groups, aggregates, AggregateMode.FINAL, states)
 
 
-def _with_summary(
-    sets: GroupingSets, summary: Values, plan: PhysicalPlan, unite: Unite, ids: FreshIds
-) -> tuple[PhysicalPlan, States]:
-    groups = tuple(summary.columns[place] for place in sets.places)
-    rows = ValuesScan(summary.columns, summary.rows)
-    empty = HashAggregate(rows, groups, _over(sets, summary.columns), AggregateMode.PARTIAL, _new_states(sets, ids))
-    united = _new_states(sets, ids)
-    columns = tuple(sets.columns[place] for place in sets.places)
-    return unite((plan, empty), (*columns, *_flat(united))), united
+def _empty(sets: GroupingSets, states: tuple[tuple[ColumnRef, ...], ...]) -> tuple[HashAggregate, ...]:
+    """Return the states of no rows, if the set without columns needs them."""
+    summary = sets.summary
+    if summary is None or all(aggregate_call(item).base in _OF_NULLS for item in sets.node.aggregates):
+        return ()
+    rows, aggregates = ValuesScan(summary.columns, summary.rows), _over(sets, summary.columns)
+    return (HashAggregate(rows, (), aggregates, AggregateMode.PARTIAL, states),)
 
 
 def _over(sets: GroupingSets, values: Sequence[Expr]) -> tuple[Alias, ...]:
@@ -135,11 +132,3 @@ def _over(sets: GroupingSets, values: Sequence[Expr]) -> tuple[Alias, ...]:
 def _unfiltered(call: Expr) -> Expr:
     """Remove a filter that is always TRUE."""
     return replace(call, filter=None) if isinstance(call, AggregateCall) and call.filter == TRUE else call
-
-
-def _new_states(sets: GroupingSets, ids: FreshIds) -> States:
-    return tuple(new_states(item, ids) for item in sets.node.aggregates)
-
-
-def _flat(states: States) -> tuple[ColumnRef, ...]:
-    return tuple(column for state in states for column in state)

@@ -168,7 +168,7 @@ class Planner:
         sets = find_grouping_sets(node, self._context)
         if sets is None:
             return plan_aggregate(node, self._plan(node.child), self._num_buckets, self._context, self._ids)
-        return plan_grouping_sets(sets, self._plan(sets.expand.child), self._union, self._num_buckets, self._ids)
+        return plan_grouping_sets(sets, self._plan(sets.expand.child), self._num_buckets, self._ids)
 
     def _hashed(self, child: PhysicalPlan, exprs: tuple[Expr, ...], num_buckets: int | None = None) -> PhysicalPlan:
         """Bring rows with equal `exprs` together, with the child's columns."""

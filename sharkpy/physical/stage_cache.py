@@ -24,6 +24,7 @@ from sharkpy.physical.operators import (
     Exchange,
     Expand,
     FileScan,
+    GroupingSets,
     LimitOperator,
     SplitSet,
     StepOperator,
@@ -233,7 +234,7 @@ def _is_kept(root: PhysicalPlan) -> bool:
             case ValuesScan(reason=reason) if reason:
                 # A table without rows.
                 return False
-            case Expand() | StepOperator() | Exchange():
+            case Expand() | GroupingSets() | StepOperator() | Exchange():
                 # The choice of how rows are repeated depends on statistics; steps and exchanges need several programs.
                 return False
             case _ if not node.children and not isinstance(node, (BlockScan, FileScan, ValuesScan)):

@@ -53,7 +53,7 @@ from sharkpy.udf.aggregate_states import FormKind
 from sharkpy.udf.decimals import fits_small_sum
 from sharkpy.udf.duckdb_sql import lower_literal
 from sharkpy.udf.lower import lower_complete, lower_finish, lower_merges, lower_partials, lower_window
-from sharkpy.values.types import DATE, DOUBLE, FLOAT, INTEGER_TYPES, DataType, DecimalType, is_nested
+from sharkpy.values.types import BIGINT, DATE, DOUBLE, FLOAT, INTEGER_TYPES, DataType, DecimalType, is_nested
 
 
 def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder, num_queries: int) -> Select:
@@ -137,7 +137,7 @@ class _Lowering:
             return
         args, over = [lower(arg, self._scope) for arg in call.args], self._over(call)
         if call.form is not None and call.form.kind is FormKind.MERGE:
-            self._finish(call, _merged(call, args), column_id)
+            self._finish(call, merged_states(call, args), column_id)
             return
         if not is_distinct(call):
             value = integer_complete(call, args, over, self._num_rows)
@@ -175,7 +175,7 @@ class _Lowering:
         return [Value(text, dtype, code=code) for text, dtype, code in zip(texts, states, codes, strict=True)]
 
     def _merged(self, call: AggregateCall, states: tuple[ColumnRef, ...]) -> list[Value]:
-        return _merged(call, [self._scope[state.column_id] for state in states])
+        return merged_states(call, [self._scope[state.column_id] for state in states])
 
     def _finish(self, call: AggregateCall, states: list[Value], column_id: int) -> None:
         row = aggregate_row(call)
@@ -197,15 +197,36 @@ class _Lowering:
         return Over(f" FILTER (WHERE {condition.logical()})", condition.code, is_all=False)
 
 
-def _merged(call: AggregateCall, states: Sequence[Value]) -> list[Value]:
-    """Return the merged states of an aggregate. Sums of integers stay integers."""
+def merged_states(call: AggregateCall, states: Sequence[Value], most: int | None = None) -> list[Value]:
+    """Return the merged states of an aggregate. Sums of integers stay integers.
+
+    `most` limits how many of the sums together may be as large as their range; 1 for sums of parts of the same rows.
+    """
     types = state_types(call)
     merged = lower_merges(aggregate_row(call), [state.logical() for state in states], types)
     values = [Value(sql, dtype) for sql, dtype in zip(merged, types, strict=True)]
     first = states[0]
     if call.base in ("sum", "avg") and first.integer_type is not None and isinstance(first.dtype, DecimalType):
-        values[0] = _sum(first, types[0], Over(), None) or values[0]
+        values[0] = _sum(first, types[0], Over(), most) or values[0]
     return values
+
+
+def finished_aggregate(call: AggregateCall, states: Sequence[Value]) -> Value:
+    """Return the result over merged states, which are columns."""
+    first, row = states[0], aggregate_row(call)
+    if row.finish == "{0}" or (call.base == "sum" and _has_room(first, call.dtype)):
+        return replace(first, dtype=call.dtype)
+    logical = [state.logical() for state in states]
+    return Value(lower_finish(row, logical, [arg.dtype for arg in call.args], call.dtype), call.dtype)
+
+
+def _has_room(total: Value, dtype: DataType) -> bool:
+    """Whether a sum of integers needs no check for its result's type."""
+    if total.range is None or total.integer_type is None:
+        return False
+    if isinstance(dtype, DecimalType):
+        return dtype.scale == total.scale and total.range.magnitude < 10**dtype.precision
+    return dtype == BIGINT and total.scale == 0 and total.range.sql_type is not None
 
 
 @dataclass(frozen=True, slots=True)

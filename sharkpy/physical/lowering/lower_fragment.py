@@ -5,7 +5,7 @@ An aggregation that occurs several times is computed once. The users' functions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import replace
 
 from sharkpy.base.errors import ResourceError, UnsupportedError
@@ -17,9 +17,10 @@ from sharkpy.physical.lowering.calls_over_scan import with_calls_over_scan
 from sharkpy.physical.lowering.key_edges import key_edges
 from sharkpy.physical.lowering.lower_aggregate import lower_aggregate, lower_window_operator
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
+from sharkpy.physical.lowering.lower_grouping_sets import lower_grouping_sets
 from sharkpy.physical.lowering.lower_join import lower_generate, lower_join
 from sharkpy.physical.lowering.lower_scan import coded_columns, lower_leaf, mark_first_rows
-from sharkpy.physical.lowering.select import Builder, Select
+from sharkpy.physical.lowering.select import Builder, Select, united
 from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.operators import StepOperator
 from sharkpy.physical.plan import PhysicalPlan, column_name
@@ -31,7 +32,6 @@ from sharkpy.udf.duckdb_sql import lower_literal
 from sharkpy.udf.user.function import MARK, FunctionUse, UserFunction, constant_values, find
 from sharkpy.values.types import Schema
 
-_FLAT_UNION = 64
 _FEW_STATES = 2
 _MOST_LEVELS = 20
 """Depth up to which an expression is written inside another one."""
@@ -105,7 +105,7 @@ def _lower(plan: PhysicalPlan, builder: Builder) -> Select:
         return handler(plan, builder)
     known = builder.shared.get(shape)
     if known is None:
-        select = builder.wrapped(handler(plan, builder))
+        select = builder.kept(handler(plan, builder))
         builder.shared[shape] = (select, plan.output)
         return select
     select, columns = known
@@ -254,15 +254,7 @@ def _union(plan: operators.UnionAll, builder: Builder) -> Select:
         text = select.text(items)
         parts.append(f"({text})" if select.order_by or select.limit else text)
     scope = {column.column_id: Value(_quoted(column), column.dtype) for column in plan.columns}
-    return Select(builder.query(_united(parts)), scope)
-
-
-def _united(parts: Sequence[str]) -> str:
-    """Return the queries as one; many form a balanced tree, which DuckDB binds faster."""
-    if len(parts) <= _FLAT_UNION:
-        return "\nUNION ALL\n".join(parts)
-    middle = len(parts) // 2
-    return f"({_united(parts[:middle])})\nUNION ALL\n({_united(parts[middle:])})"
+    return Select(builder.query(united(parts)), scope)
 
 
 def _quoted(column: ColumnRef) -> str:
@@ -282,6 +274,11 @@ def _expand(plan: operators.Expand, builder: Builder) -> Select:
         scope[column.column_id] = Value(shared, column.dtype)
     source = f"{select.source} CROSS JOIN (VALUES {sets}) AS {number}_values({number})"
     return builder.wrapped(Select(source, scope, is_join=True))
+
+
+def _grouping_sets(plan: operators.GroupingSets, builder: Builder) -> Select:
+    groups, empty = _lower(plan.child, builder), [builder.opened(_lower(one, builder)) for one in plan.empty]
+    return lower_grouping_sets(plan, groups, empty, builder)
 
 
 def _generate(plan: operators.Generate, builder: Builder) -> Select:
@@ -311,6 +308,7 @@ _OPERATORS: dict[type[PhysicalPlan], Callable[..., Select]] = {
     operators.LimitOperator: _limit,
     operators.UnionAll: _union,
     operators.Expand: _expand,
+    operators.GroupingSets: _grouping_sets,
     operators.Generate: _generate,
     operators.StepOperator: _step,
 }
@@ -319,7 +317,7 @@ _OPERATORS: dict[type[PhysicalPlan], Callable[..., Select]] = {
 # Aggregations that a fragment would compute several times
 
 
-_SHARED = (operators.HashAggregate, operators.WindowOperator)
+_SHARED = (operators.HashAggregate, operators.GroupingSets, operators.WindowOperator)
 
 
 def shared_queries(fragment: PhysicalPlan) -> Mapping[int, Hashable]:

@@ -6,7 +6,7 @@ Rows whose values are large together are checked before their first value is mad
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
 
@@ -20,6 +20,7 @@ from sharkpy.plan.expr import ColumnRef
 from sharkpy.udf.checked_call import with_size_check
 from sharkpy.udf.value_size import Extent, total
 
+_FLAT_UNION = 64
 _NO_SHAPES: Mapping[int, Hashable] = MappingProxyType({})
 
 
@@ -116,7 +117,9 @@ class Builder:
         self.leaves: list[tuple[str, PhysicalPlan]] = []
         self.queries: list[tuple[str, str]] = []
         self.shared: dict[Hashable, tuple[Select, tuple[ColumnRef, ...]]] = {}
-        """Queries that are read more than once, by shape; their rows are materialized."""
+        """Queries that are read more than once, by shape."""
+        self._kept: set[str] = set()
+        """Names of queries whose rows are materialized."""
         self.kernels: list[Decision] = []
         """Decisions between kernels and DuckDB."""
         self._names = self._columns = 0
@@ -151,6 +154,12 @@ class Builder:
         rows = select.rows if select.is_open else None
         return Select(self.query(select.text([*items, *extra])), scope, rows=rows)
 
+    def kept(self, select: Select) -> Select:
+        """Make `select` an inner query that is computed once for several readers."""
+        inner = self.wrapped(select)
+        self._kept.add(inner.source)
+        return inner
+
     def opened(self, select: Select) -> Select:
         return select if select.is_open else self.wrapped(select)
 
@@ -177,13 +186,20 @@ class Builder:
         )
         if not self.queries:
             return text
-        kept = {select.source for select, _ in self.shared.values()}
         # Do not indent the body: its literals may have line breaks.
         inner = ",\n".join(
-            f"{name} AS {'MATERIALIZED' if name in kept else 'NOT MATERIALIZED'} (\n{body}\n)"
+            f"{name} AS {'MATERIALIZED' if name in self._kept else 'NOT MATERIALIZED'} (\n{body}\n)"
             for name, body in self.queries
         )
         return f"WITH {inner}\n{text}"
+
+
+def united(parts: Sequence[str]) -> str:
+    """Return the queries as one; many form a balanced tree, which DuckDB binds faster."""
+    if len(parts) <= _FLAT_UNION:
+        return "\nUNION ALL\n".join(parts)
+    middle = len(parts) // 2
+    return f"({united(parts[:middle])})\nUNION ALL\n({united(parts[middle:])})"
 
 
 def select_item(column_id: int, value: Value) -> str:

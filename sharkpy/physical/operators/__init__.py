@@ -1,7 +1,7 @@
 """Physical operators: scans, exchanges, joins, and operators over rows and groups."""
 
 from sharkpy.physical.operators.exchange import Exchange, ExchangeRead
-from sharkpy.physical.operators.group_operators import AggregateMode, HashAggregate, WindowOperator
+from sharkpy.physical.operators.group_operators import AggregateMode, GroupingSets, HashAggregate, WindowOperator
 from sharkpy.physical.operators.join import LEFT_PRESERVED, RIGHT_PRESERVED, HashJoin, NestedLoopJoin
 from sharkpy.physical.operators.row_operators import (
     Expand,
@@ -29,6 +29,7 @@ __all__ = [
     "Filter",
     "Generate",
     "GivenScan",
+    "GroupingSets",
     "HashAggregate",
     "HashJoin",
     "LimitOperator",

@@ -6,7 +6,7 @@ from enum import Enum
 
 from sharkpy.base.records import dataclass
 from sharkpy.physical.plan import Distribution, PhysicalPlan, retained
-from sharkpy.plan.expr import Alias, ColumnRef
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.node import bracketed
 
 
@@ -54,6 +54,39 @@ class HashAggregate(PhysicalPlan):
     def label(self) -> str:
         by = f" by {bracketed(self.groups)}" if self.groups else ""
         return f"HashAggregate {self.mode.value}{by} computing {bracketed(self.aggregates)}"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingSets(PhysicalPlan):
+    """Groups of several sets of columns, made of the child: the groups by all of these columns, with their `states`.
+
+    `projections[i][j]` is output column j in set i: a group column of the child, or a constant. A task makes one row of
+    a set without columns, even from no rows: `empty` has the states then, unless they are NULL. The modes are MERGE and
+    FINAL.
+    """
+
+    child: PhysicalPlan
+    columns: tuple[ColumnRef, ...]
+    projections: tuple[tuple[Expr, ...], ...]
+    aggregates: tuple[Alias, ...]
+    mode: AggregateMode
+    states: tuple[tuple[ColumnRef, ...], ...]
+    empty: tuple[HashAggregate, ...] = ()
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        if self.mode is AggregateMode.MERGE:
+            return self.columns + tuple(column for state in self.states for column in state)
+        return self.columns + tuple(item.ref for item in self.aggregates)
+
+    @property
+    def distribution(self) -> Distribution:
+        return retained(self.child.distribution, ())
+
+    @property
+    def label(self) -> str:
+        sets = f"{len(self.projections)} sets of {bracketed(self.columns)}"
+        return f"GroupingSets {self.mode.value} by {sets} computing {bracketed(self.aggregates)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from sharkpy.physical.operators import (
     Expand,
     Filter,
     Generate,
+    GroupingSets,
     HashAggregate,
     HashJoin,
     NestedLoopJoin,
@@ -59,6 +60,8 @@ def accepts_any_distribution(plan: PhysicalPlan) -> bool:
     """Whether an operator gives the same rows in total for any distribution of its input."""
     match plan:
         case Project() | Filter() | Generate() | Expand() | UnionAll():
+            return True
+        case GroupingSets(mode=AggregateMode.MERGE):
             return True
         case HashAggregate(mode=AggregateMode.PARTIAL):
             # States of DISTINCT aggregates merge only if equal rows have met.

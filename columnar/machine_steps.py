@@ -11,6 +11,8 @@ from enum import IntEnum
 BATCH = 1024
 """Rows of a batch. Twenty registers are 160 kB."""
 NULL = -(1 << 63)
+NO_ITEM = -(1 << 31)
+"""A missing item of a table of 32 bits. In other tables it is `NULL`."""
 FREE = -1
 """Empty place of the table of keys."""
 OUTSIDE = -1
@@ -71,6 +73,8 @@ class Step(IntEnum):
     """x, is_open (number): add the numbers of the rows to the keys that may be first: whose x is not above the greatest
     number of their group's heap. If `is_open`, a smaller x takes its place there. The totals are the heaps.
     """
+    LOOKUP = 29
+    """d, x, column, set: item x - low of the column's table, or NULL if x is outside the range of the set."""
 
 
 class Column(IntEnum):

@@ -28,10 +28,11 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(24)
 # numba takes plain numbers from the module.
 BATCH, NULL, FREE, OUTSIDE = machine_steps.BATCH, machine_steps.NULL, machine_steps.FREE, machine_steps.OUTSIDE
+NO_ITEM = machine_steps.NO_ITEM
 _U8, _U16, _U32 = Column.U8.value, Column.U16.value, Column.U32.value
 _I8, _I16, _I32, _I64 = Column.I8.value, Column.I16.value, Column.I32.value, Column.I64.value
 _REAL = Column.REAL.value
-_LOAD, _MEMBER, _EMIT = Step.LOAD.value, Step.MEMBER.value, Step.EMIT.value
+_LOAD, _MEMBER, _EMIT, _LOOKUP = Step.LOAD.value, Step.MEMBER.value, Step.EMIT.value, Step.LOOKUP.value
 _ADD, _SUBTRACT, _MULTIPLY = Step.ADD.value, Step.SUBTRACT.value, Step.MULTIPLY.value
 _EQUAL, _NOT_EQUAL, _LESS, _LESS_EQUAL = (
     Step.EQUAL.value,
@@ -132,6 +133,21 @@ def _column(column: Array, start: int, stop: int, rows: Array, n: int, is_dense:
     if column[4] != 0:
         bits = carray(_pointer(column[4]), ((column[5] + stop + 7) >> 3,), np.uint8)
         _set_nulls(bits, column[5] + start, rows, n, is_dense, out)
+
+
+@machine_code
+def _look_up(column: Array, x: Array, low: int, high: int, n: int, out: Array) -> None:
+    """out = item x - low of a table; its last item, after that of `high`, is missing."""
+    size = high - low + 1
+    if column[0] == _I32:
+        narrow = carray(_pointer(column[1]), (size + 1,), np.int32)
+        for i in range(n):
+            item = np.int64(narrow[x[i] - low if (x[i] >= low) & (x[i] <= high) else size])
+            out[i] = NULL if item == NO_ITEM else item
+    else:
+        wide = carray(_pointer(column[1]), (size + 1,), np.int64)
+        for i in range(n):
+            out[i] = wide[x[i] - low if (x[i] >= low) & (x[i] <= high) else size]
 
 
 @machine_code
@@ -364,6 +380,8 @@ def run(  # noqa: C901, PLR0912, PLR0915 - a call for each step would pass all a
                     n, is_dense = num_alive, False
                 if n == 0:
                     break
+            elif code == _LOOKUP:
+                _look_up(columns[b], registers[a], sets[c, 1], sets[c, 2], n, registers[d])
             elif code == _EMIT:
                 m = num_keys[0]
                 for i in range(n):

@@ -99,12 +99,12 @@ class JoinPlanner:
         checks = node.kind is JoinKind.SINGLE and not _matches_once(right, terms)
         joined = self._planned(node, left, right, terms, checks)
         if isinstance(joined, HashJoin) and node.kind in _MULTIPLYING:
-            return replace(joined, multiplies=self._multiplies(node, terms))
+            return replace(joined, repeats=self._repeats(node, terms))
         return joined
 
-    def _multiplies(self, node: Join, terms: Equalities) -> bool:
-        sides = ((terms.left, node.left), (terms.right, node.right))
-        return all(repeats(keys, side, self._estimates) for keys, side in sides)
+    def _repeats(self, node: Join, terms: Equalities) -> tuple[bool, bool]:
+        left, right = repeats(terms.left, node.left, self._estimates), repeats(terms.right, node.right, self._estimates)
+        return left, right
 
     def _planned(
         self, node: Join, left: PhysicalPlan, right: PhysicalPlan, terms: Equalities, checks: bool

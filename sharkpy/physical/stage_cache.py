@@ -25,6 +25,7 @@ from sharkpy.physical.operators import (
     Expand,
     FileScan,
     GroupingSets,
+    HashJoin,
     LimitOperator,
     SplitSet,
     StepOperator,
@@ -304,10 +305,16 @@ def _num_pieces(scan: BlockScan | FileScan) -> int:
 
 
 def _with_bounds_of(anew: PhysicalPlan, kept: PhysicalPlan) -> PhysicalPlan:
-    """Return the new plan with the bounds of the cached one's scans, which is otherwise equal."""
+    """Return the new plan with the bounds of the cached one's scans and the estimates of its joins.
+
+    It is otherwise equal.
+    """
     pairs = {id(mine): theirs for mine, theirs in zip(scans_of(anew), scans_of(kept), strict=True)}
+    repeats = {(join.left_keys, join.right_keys): join.repeats for join in kept.walk() if isinstance(join, HashJoin)}
 
     def visit(node: PhysicalPlan) -> PhysicalPlan:
+        if isinstance(node, HashJoin):
+            return replace(node, repeats=repeats[node.left_keys, node.right_keys])
         theirs = pairs.get(id(node))
         if not isinstance(node, BlockScan) or not isinstance(theirs, BlockScan):
             return node

@@ -177,12 +177,26 @@ MOST_CODES = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
+class Lookup:
+    """Join of a kernel's rows with the row of `blocks` whose column `alias` is equal to `key`. Keys do not repeat.
+
+    Rows of `blocks` count if all `conditions` are true. With `keeps_all`, a row without a match has NULLs.
+    """
+
+    key: Code
+    blocks: BlockColumns
+    alias: str
+    conditions: tuple[Code, ...] = ()
+    keeps_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class KernelColumns:
     """Input relation of groups and their aggregates, which the vector machine makes from the rows of `blocks`.
 
     It has the name of `blocks`, which queries do not see. Rows count if all `conditions` are true. An aggregate is a
     BIGINT by its alias. Without `keys`, there is one group. With a coded key, groups are partial. If the filter of
-    `blocks` has texts, it is applied before.
+    `blocks` has texts, it is applied before. Codes may read columns of `lookups`, and a lookup's key those before it.
     """
 
     relation: str
@@ -190,6 +204,18 @@ class KernelColumns:
     conditions: tuple[Code, ...]
     keys: tuple[GroupKey, ...]
     aggregates: tuple[tuple[str, Code], ...]
+    lookups: tuple[Lookup, ...] = ()
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Columns that the codes read, by alias, also columns of lookups."""
+        keys, found = (key.code for key in self.keys), (lookup.key for lookup in self.lookups)
+        codes = (*self.conditions, *keys, *found, *(code for _, code in self.aggregates))
+        return frozenset(name for code in codes for name in code.columns())
+
+    @property
+    def all_blocks(self) -> tuple[BlockColumns, ...]:
+        return (self.blocks, *(lookup.blocks for lookup in self.lookups))
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -218,6 +244,8 @@ class StageProgram:
     """Rows of blocks that the program does not need. Its result is the same with or without them."""
     keeps_order: bool = field(default=False, compare=False)
     """Joins stay in the order of the SQL, since DuckDB would underestimate one of them."""
+    otherwise: StageProgram | None = None
+    """Program of the same rows without lookups, for tasks in which a key of a lookup repeats."""
 
     @property
     def data_inputs(self) -> tuple[DataInput, ...]:
@@ -227,7 +255,7 @@ class StageProgram:
             if isinstance(spec, StepColumns):
                 found += spec.program.data_inputs
             elif isinstance(spec, KernelColumns):
-                found.append(spec.blocks)
+                found += spec.all_blocks
             else:
                 found.append(spec)
         return tuple(found)

@@ -19,8 +19,9 @@ from sharkpy.columnar.block import Block, encode_block
 from sharkpy.execution.tasks import machine_work
 from sharkpy.execution.tasks.kernel_rows import kernel_rows
 from sharkpy.execution.tasks.kernel_steps import machine_program
+from sharkpy.execution.tasks.lookup_tables import lookup_table
 from sharkpy.physical.kernel_code import NULL_CODE, Code, column_code, constant_code
-from sharkpy.physical.stage_program import BlockColumns, GroupKey, KernelColumns, RowFilter
+from sharkpy.physical.stage_program import BlockColumns, GroupKey, KernelColumns, Lookup, RowFilter
 from sharkpy.values import types as t
 from tests.examples import examples
 
@@ -240,3 +241,107 @@ def test_keys_have_their_types() -> None:
     blocks: Any = blocks_of(rows_of(1, 10), (10,))
     table = kernel_rows(kernel([C]), blocks, 1)
     assert table.schema.field("k0").type == pa.int64()
+
+
+# Lookups
+
+
+_FOUND = t.Schema((t.Field("p", t.INT), t.Field("q", t.BIGINT), t.Field("r", t.BOOLEAN)))
+_P, _Q, _R = map(column_code, "pqr")
+FOUND = BlockColumns("in1", _FOUND.names, _FOUND.names, _FOUND, ("INTEGER", "BIGINT", ""))
+
+
+def found_blocks(rows: Sequence[Row], size: int) -> list[Block]:
+    parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+    types = {"p": pa.int32(), "q": pa.int64(), "r": pa.bool_()}
+    tables = [
+        pa.table({name: pa.array([row[name] for row in part], pa.int64()).cast(dtype) for name, dtype in types.items()})
+        for part in parts
+    ]
+    return [Block.from_buffer(encode_block(table, _FOUND).content) for table in tables]
+
+
+def found_rows(seed: int, *, wide: bool) -> list[Row]:
+    """Rows with distinct keys or NULL."""
+    chosen = random.Random(seed)
+    keys = [*chosen.sample(range(-9, 12), chosen.randint(0, 15)), None, None]
+    far = 2**62 if wide else 2**31
+    return [{"p": key, "q": chosen.choice([None, 7, -far, far - 1]), "r": chosen.choice([None, 0, 1])} for key in keys]
+
+
+def joined(rows: Sequence[Row], found: Sequence[Row], lookup: Lookup) -> list[Row]:
+    by_key = {row["p"]: row for row in found if all(value(one, row) == 1 for one in lookup.conditions)}
+    by_key.pop(None, None)
+    missing: Row = dict.fromkeys("pqr")
+    pairs = [(row, by_key.get(value(lookup.key, row))) for row in rows]
+    return [row | (match or missing) for row, match in pairs if match is not None or lookup.keeps_all]
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.integers(0, 9),
+    st.sampled_from([A, C, Code("add", (A, C)), Code("multiply", (A, constant_code(2))), NULL_CODE]),
+    st.lists(st.sampled_from([C, _R, _P, E]), max_size=2),
+    st.lists(
+        _truths | st.sampled_from([Code("less", (_P, C)), Code("not", (_R,)), Code("is_null", (_Q,))]), max_size=2
+    ),
+    st.booleans(),
+    st.sampled_from([(), (Code("less", (constant_code(-3), _P)),), (_R,)]),
+)
+def test_any_lookup(
+    seed: int, key: Code, keys: list[Code], conditions: list[Code], keeps_all: bool, of_found: tuple[Code, ...]
+) -> None:
+    rows, found = rows_of(seed, 150), found_rows(seed, wide=seed % 2 == 0)
+    lookup = Lookup(key, FOUND, "p", of_found, keeps_all)
+    aggregates = [COUNT, *(Code(op, (arg,)) for op in ("count", "min", "max") for arg in (_Q, B)), Code("sum", (B,))]
+    one = replace(kernel(keys, aggregates, conditions, wide=100), lookups=(lookup,))
+    blocks = found_blocks(found, 6)
+    table = lookup_table(lookup, blocks, None, one.columns, 1)
+    assert table is not None
+    result = kernel_rows(one, blocks_of(rows, (70, 1, 50)), 1, tables=[table])
+    made_rows = sorted(zip(*(column.to_pylist() for column in result.columns), strict=True), key=repr)
+    assert made_rows == expected(replace(one, lookups=()), joined(rows, found, lookup))
+
+
+def test_a_lookup_by_a_column_of_another_one() -> None:
+    rows, found = rows_of(4, 200), [{"p": number, "q": 9 - number, "r": 1} for number in range(3)]
+    others = BlockColumns("in2", FOUND.names, ("p2", "q2", "r2"), _FOUND, FOUND.forms)
+    lookups = Lookup(C, FOUND, "p", (), keeps_all=True), Lookup(_Q, others, "p2")
+    last = [{"p": number, "q": number * 10, "r": 0} for number in range(5, 9)]
+    one = replace(kernel([C], [COUNT, Code("max", (column_code("q2"),))], wide=9), lookups=lookups)
+    parts = zip(lookups, (found, last), strict=True)
+    tables = [lookup_table(lookup, found_blocks(of, 4), None, one.columns, 1) for lookup, of in parts]
+    made_tables = [table for table in tables if table is not None]
+    result = kernel_rows(one, blocks_of(rows, (60,)), 1, tables=made_tables)
+    counts = {number: sum(row["c"] == number for row in rows) for number in (1, 2)}
+    found_groups = sorted(zip(*(column.to_pylist() for column in result.columns), strict=True))
+    assert found_groups == [(1, counts[1], 80), (2, counts[2], 70)]
+
+
+def test_a_kernel_without_its_tables_is_an_error() -> None:
+    with pytest.raises(InternalError, match="has no table"):
+        kernel_rows(replace(kernel([], [COUNT]), lookups=(Lookup(A, FOUND, "p"),)), [], 1)
+
+
+def test_keys_that_repeat_have_no_table() -> None:
+    lookup, twice = Lookup(A, FOUND, "p"), [{"p": 3, "q": number, "r": number % 2} for number in range(2)]
+    assert lookup_table(lookup, found_blocks(twice, 1), None, {"q"}, 1) is None
+    assert lookup_table(replace(lookup, conditions=(_R,)), found_blocks(twice, 1), None, {"q"}, 1) is not None
+    far = [{"p": number, "q": 0, "r": 0} for number in (-(2**31), 2**31 - 1)]
+    assert lookup_table(lookup, found_blocks(far, 1), None, {"q"}, 1) is None
+
+
+def test_needed_rows_of_a_lookup() -> None:
+    known, above = Code("less", (constant_code(0), _P)), _R
+    found = [{"p": number, "q": number, "r": number % 2} for number in range(-2, 4)]
+    blocks = found_blocks(found, 3)
+    lookup = Lookup(A, replace(FOUND, filter=RowFilter((known,), (), "p > 0")), "p", (known, above))
+    for needed in (
+        None,
+        [pa.array([], pa.uint32()), pa.array([0, 1, 2], pa.uint32())],
+        [None, pa.array([0, 2], pa.uint32())],
+    ):
+        table = lookup_table(lookup, blocks, needed, {"q"}, 1)
+        assert table is not None
+        assert table.columns["q"][1 - table.keys.low] == 1
+        assert [table.keys.low, table.keys.high] == [1, 3]

@@ -49,7 +49,7 @@ from sharkpy.physical.split_stages import (
     sink_of,
 )
 from sharkpy.physical.stage import Stage
-from sharkpy.physical.stage_program import ResultSink, StageSink
+from sharkpy.physical.stage_program import ResultSink, StageProgram, StageSink
 from sharkpy.plan.expr import Alias, ColumnRef, Expr, PythonValue
 from sharkpy.values.types import NULL, is_nested
 
@@ -277,9 +277,7 @@ class PlanRunner:
     def _sample(self, exchange: Exchange) -> pa.Table:
         """Return the sort keys of a sample of each task's rows, the same on every run."""
         stage = self._stage(sample_plan(exchange), ResultSink())
-        sql = stage.program.sql or f"SELECT * FROM {stage.program.inputs[0].relation}"
-        sampled = f"SELECT * FROM ({sql}) USING SAMPLE reservoir({SAMPLE_ROWS} ROWS) REPEATABLE (42)"
-        stage = replace(stage, program=replace(stage.program, sql=sampled), label=f"Sample for {exchange.label}")
+        stage = replace(stage, program=_sampled(stage.program), label=f"Sample for {exchange.label}")
         batches = list(self.stages.batches(stage))
         if not batches:
             from sharkpy.values.types import arrow_schema
@@ -341,6 +339,13 @@ def _way(read: ExchangeRead) -> Hashable:
     """Return what a stage can have only once for an exchange: which task reads which rows, and a broadcast's names."""
     names = read.schema.names if isinstance(read.partitioning, BroadcastPartitioning) else ()
     return type(read.partitioning), read.dealt, tuple(names)
+
+
+def _sampled(program: StageProgram) -> StageProgram:
+    sql = program.sql or f"SELECT * FROM {program.inputs[0].relation}"
+    sampled = f"SELECT * FROM ({sql}) USING SAMPLE reservoir({SAMPLE_ROWS} ROWS) REPEATABLE (42)"
+    otherwise = None if program.otherwise is None else _sampled(program.otherwise)
+    return replace(program, sql=sampled, otherwise=otherwise)
 
 
 MOST_VALUES = 5000

@@ -285,7 +285,7 @@ def _nothing() -> None:
 def _functions_of(program: StageProgram) -> frozenset[str] | None:
     """Return the functions that a program over blocks calls, or None if other texts than its own may call some."""
     blocks = [one.blocks if isinstance(one, KernelColumns) else one for one in program.inputs]
-    if program.edges or program.functions or not isinstance(program.sink, ResultSink):
+    if program.edges or program.functions or program.otherwise or not isinstance(program.sink, ResultSink):
         return None
     texts = [program.sql]
     for one in blocks:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +24,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_same_host
 from sharkpy.execution.tasks.error_conversion import as_shark_error, raised_by
 from sharkpy.execution.tasks.payloads import read_payloads
-from sharkpy.execution.tasks.report import SCAN, OperatorFigures
+from sharkpy.execution.tasks.report import OperatorFigures
 from sharkpy.physical.stage_program import (
     BlockColumns,
     BroadcastColumns,
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from sharkpy.columnar.block import Block
+    from sharkpy.execution.tasks.lookup_tables import LookupTable
 
 DECODED_BYTES = 1 << 30
 _CALLED_ROWS = 1 << 16
@@ -175,20 +175,28 @@ Relation = list[pa.Table | BatchStream]
 
 
 def open_input(
-    spec: DataInput | KernelColumns, data: TaskData, metrics: TaskMetrics, rows: Sequence[BlockRows] | None = None
+    spec: DataInput | KernelColumns,
+    data: TaskData,
+    metrics: TaskMetrics,
+    rows: Sequence[BlockRows] | None = None,
+    tables: Sequence[LookupTable] = (),
 ) -> Relation:
-    """Open the relation of `spec` in this task. `rows` are the needed rows of each block; None: all of all."""
+    """Open the relation of `spec` in this task.
+
+    `rows` are the needed rows of each block; None: all of all. `tables` belong to the lookups of a kernel.
+    """
     match spec:
         case BlockColumns(relation):
             handles = dict(data.part.blocks).get(relation, ())
             if not handles:
                 return [_no_rows(spec)]
             metrics.rows_in += sum(handle.num_rows for handle in handles)
-            _count_places(handles, metrics)
+            count_places(handles, metrics)
             return _read_blocks(spec, handles, data, rows or (None,) * len(handles))
-        case KernelColumns(_, blocks):
-            handles = dict(data.part.blocks).get(blocks.relation, ())
-            return [_kernel(spec, handles, data, metrics, rows or (None,) * len(handles))]
+        case KernelColumns():
+            from sharkpy.execution.tasks.kernel_rows import open_kernel
+
+            return [open_kernel(spec, data, metrics, rows, tables)]
         case FileColumns(relation):
             return [_files(spec, dict(data.part.splits).get(relation, ()), metrics, data)]
         case ExchangeColumns(_, exchange_id, schema, spread):
@@ -271,7 +279,7 @@ def relation_batches(relation: Relation) -> Iterator[pa.RecordBatch]:
         yield from part.batches() if isinstance(part, BatchStream) else part.to_batches()
 
 
-def _count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:
+def count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:
     for handle in handles:
         if handle.host:
             is_here = is_same_host(handle.host)
@@ -318,30 +326,6 @@ def _read_blocks(
                 break
     tables: Relation = [pa.concat_tables(tables) for tables in groups.values()]
     return tables if num_read == len(blocks) else [*tables, _stream_blocks(spec, handles[num_read:], data)]
-
-
-def _kernel(
-    spec: KernelColumns,
-    handles: Sequence[BlockHandle],
-    data: TaskData,
-    metrics: TaskMetrics,
-    rows: Sequence[BlockRows],
-) -> pa.Table:
-    from sharkpy.columnar.store import open_block
-    from sharkpy.execution.tasks.kernel_rows import kernel_rows
-
-    metrics.rows_in += sum(handle.num_rows for handle in handles)
-    _count_places(handles, metrics)
-    started = time.perf_counter()
-    table = rebuilding(lambda: kernel_rows(spec, list(map(open_block, handles)), data.threads, rows), handles, data)
-    if metrics.is_profiled:
-        seconds, relations = time.perf_counter() - started, frozenset((spec.relation,))
-        num_rows = sum(handle.num_rows for handle in handles)
-        metrics.operators += [
-            OperatorFigures(SCAN, relations, 0, num_rows, 0, 0.0),
-            OperatorFigures("aggregate", relations, 0, table.num_rows, table.nbytes, seconds),
-        ]
-    return table
 
 
 def rebuilding(make: Callable[[], _Made], handles: Iterable[BlockHandle], data: TaskData) -> _Made:

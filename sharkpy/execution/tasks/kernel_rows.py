@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.errors import InternalError
 from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.machine_steps import Step
+from sharkpy.execution.tasks.inputs import BlockRows, TaskData, TaskMetrics, count_places, rebuilding
 from sharkpy.execution.tasks.kernel_steps import MachineProgram, PackedKey, machine_program
+from sharkpy.execution.tasks.lookup_tables import LookupTable
 from sharkpy.execution.tasks.machine_work import BlockWork, Numbers, State, nullable_columns, run_morsels
+from sharkpy.execution.tasks.report import SCAN, OperatorFigures
 from sharkpy.physical.integer_columns import ARROW_TYPES, read_column
 from sharkpy.physical.stage_program import BlockColumns, GroupKey, KernelColumns
 from sharkpy.values.types import to_arrow
@@ -21,29 +26,65 @@ if TYPE_CHECKING:
     from sharkpy.columnar.block import Block
 
 
-def kernel_rows(
-    kernel: KernelColumns, blocks: Sequence[Block], threads: int, rows: Sequence[Any] | None = None
+def open_kernel(
+    spec: KernelColumns,
+    data: TaskData,
+    metrics: TaskMetrics,
+    rows: Sequence[BlockRows] | None,
+    tables: Sequence[LookupTable],
 ) -> pa.Table:
-    """Return the kernel's relation, from `blocks`, or from the needed `rows` of each.
+    """Return the kernel's relation in this task, and count and measure it."""
+    from sharkpy.columnar.store import open_block
+
+    handles_of, counts = dict(data.part.blocks), dict[str, int]()
+    for blocks in spec.all_blocks:
+        read = handles_of.get(blocks.relation, ())
+        counts[blocks.relation] = sum(handle.num_rows for handle in read)
+        count_places(read, metrics)
+    metrics.rows_in += sum(counts.values())
+    handles = handles_of.get(spec.relation, ())
+    started = time.perf_counter()
+    table = rebuilding(
+        lambda: kernel_rows(spec, list(map(open_block, handles)), data.threads, rows, tables), handles, data
+    )
+    if metrics.is_profiled:
+        seconds = time.perf_counter() - started
+        metrics.operators += [
+            *(OperatorFigures(SCAN, frozenset((name,)), 0, num_rows, 0, 0.0) for name, num_rows in counts.items()),
+            OperatorFigures("aggregate", frozenset(counts), 0, table.num_rows, table.nbytes, seconds),
+        ]
+    return table
+
+
+def kernel_rows(
+    kernel: KernelColumns,
+    blocks: Sequence[Block],
+    threads: int,
+    rows: Sequence[Any] | None = None,
+    tables: Sequence[LookupTable] = (),
+) -> pa.Table:
+    """Return the kernel's relation, from `blocks`, or from the needed `rows` of each, and the `tables` of its lookups.
 
     The conditions of the filter of its blocks are true for the needed rows.
     """
     known = kernel.blocks.filter.conditions if kernel.blocks.filter else ()
     if rows and known and all(needed is not None for needed in rows):
         kernel = replace(kernel, conditions=tuple(one for one in kernel.conditions if one not in known))
-    used = {name for code in _codes(kernel) for name in code.columns()}
-    nullable = nullable_columns(kernel.blocks, used, blocks)
+    if len(tables) != len(kernel.lookups):
+        raise InternalError("a lookup of a kernel has no table")
+    nullable = nullable_columns(kernel.blocks, set(kernel.blocks.aliases) & kernel.columns, blocks)
+    nullable = nullable.union(*(table.nullable for table in tables))
     if not any(key.is_coded for key in kernel.keys):
-        return _rows_of(kernel, blocks, threads, rows, machine_program(kernel, nullable), {})
+        return _rows_of(kernel, blocks, threads, rows, machine_program(kernel, nullable), {}, tables)
     parts = []
     for place, block in enumerate(blocks):
         coded = {key.alias: _codes_of(block, kernel, key) for key in kernel.keys if key.is_coded}
         sizes = tuple(max(len(coded[key.alias].dictionary), 1) if key.is_coded else 0 for key in kernel.keys)
         program = machine_program(kernel, nullable, sizes)
-        parts.append(_rows_of(kernel, [block], threads, rows and rows[place : place + 1], program, coded))
+        parts.append(_rows_of(kernel, [block], threads, rows and rows[place : place + 1], program, coded, tables))
     if not parts:
         none = {key.alias: _no_codes(kernel, key) for key in kernel.keys if key.is_coded}
-        return _rows_of(kernel, (), 1, (), machine_program(kernel, nullable), none)
+        return _rows_of(kernel, (), 1, (), machine_program(kernel, nullable), none, tables)
     return _as_one(parts)
 
 
@@ -54,9 +95,10 @@ def _rows_of(
     rows: Sequence[Any] | None,
     program: MachineProgram,
     coded: Mapping[str, pa.DictionaryArray[Any, Any]],
+    tables: Sequence[LookupTable],
 ) -> pa.Table:
     indices = {key.code.name: coded[key.alias].indices for key in kernel.keys if key.alias in coded}
-    work = _Work(program, kernel.blocks, blocks, rows, indices)
+    work = _Work(program, kernel.blocks, blocks, rows, indices, tables)
     run_morsels(work.run_morsel, work.sizes, threads)
     return _table(program, work.merged(), {alias: codes.dictionary for alias, codes in coded.items()})
 
@@ -86,12 +128,6 @@ def _as_one(parts: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables([part if part.schema == schema else part.cast(schema) for part in parts])
 
 
-def _codes(kernel: KernelColumns) -> Iterator[Any]:
-    yield from kernel.conditions
-    yield from (key.code for key in kernel.keys)
-    yield from (code for _, code in kernel.aggregates)
-
-
 class _Work(BlockWork):
     """Work of a kernel. Each thread has a state of its own."""
 
@@ -102,8 +138,10 @@ class _Work(BlockWork):
         blocks: Sequence[Block],
         rows: Sequence[Any] | None,
         codes: Mapping[str, Any],
+        tables: Sequence[LookupTable],
     ) -> None:
-        super().__init__(program, spec, blocks, rows=rows, codes=codes)
+        columns = {alias: column for table in tables for alias, column in table.columns.items()}
+        super().__init__(program, spec, blocks, [table.keys for table in tables], rows, codes, columns)
         self._free: list[State] = []
         self._states: list[State] = []
 

@@ -12,8 +12,8 @@ import numpy as np
 from sharkpy.base.errors import ResourceError
 from sharkpy.base.records import dataclass
 from sharkpy.columnar.machine_steps import NULL, WIDTH, Step
-from sharkpy.physical.kernel_code import Code, column_code
-from sharkpy.physical.stage_program import FirstRows, GroupKey, KernelColumns
+from sharkpy.physical.kernel_code import STORED, Code, column_code
+from sharkpy.physical.stage_program import FirstRows, GroupKey, KernelColumns, Lookup
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 MOST_DIRECT = 1 << 16
@@ -120,9 +120,11 @@ class _Assembler:
         """Registers that have a value, until the next filter."""
         self._num_registers = 0
         self._totals: dict[tuple[Step, Code | None], int] = {}
+        self._lookups: dict[str, tuple[int, Code]] = {}
+        """Number and key of the lookup of a column, by name."""
 
     def program(self, kernel: KernelColumns, sizes: tuple[int, ...]) -> MachineProgram:
-        self._filter(kernel.conditions)
+        self._join(kernel.conditions, kernel.lookups)
         sized = (replace(key, high=size - 1) if size else key for key, size in zip(kernel.keys, sizes, strict=True))
         keys, num_groups, lanes = self._grouped(tuple(sized))
         self._total(Step.COUNT, None)
@@ -156,6 +158,17 @@ class _Assembler:
         register = self._register()
         self._emit(step, register, *operands)
         return register
+
+    def _join(self, conditions: tuple[Code, ...], lookups: tuple[Lookup, ...]) -> None:
+        """Emit the filters and the lookups that leave rows; the filters that need no lookup come first."""
+        for number, lookup in enumerate(lookups):
+            self._lookups |= dict.fromkeys(lookup.blocks.aliases, (number, lookup.key))
+        self._filter(tuple(one for one in conditions if self._lookups.keys().isdisjoint(one.columns())))
+        for number, lookup in enumerate(lookups):
+            if not lookup.keeps_all:
+                self._emit(Step.MEMBER, self._value(lookup.key), number)
+                self._values.clear()
+        self._filter(tuple(one for one in conditions if not self._lookups.keys().isdisjoint(one.columns())))
 
     def _filter(self, conditions: tuple[Code, ...]) -> None:
         for code, low, high in _ranges(conditions):
@@ -193,11 +206,11 @@ class _Assembler:
             if number not in self._constants:
                 self._constants[number] = self._register()
             return self._constants[number]
+        if code.op in STORED:
+            return self._stored(code)
         args = [self._value(arg) for arg in code.args]
         register = self._register()
         match code.op:
-            case "column" | "codes" | "real":
-                self._emit(Step.LOAD, register, self._columns.setdefault(code, len(self._columns)))
             case "not":
                 self._emit(Step.NOT, register, *args)
             case "is_null":
@@ -206,6 +219,16 @@ class _Assembler:
                 self._emit(Step.CHOOSE, register, *args)
             case op:
                 self._emit(_BINARY[op], register, *args)
+        return register
+
+    def _stored(self, code: Code) -> int:
+        number, key = self._lookups.get(code.name, (None, None))
+        at = None if key is None else self._value(key)
+        register, column = self._register(), self._columns.setdefault(code, len(self._columns))
+        if at is None or number is None:
+            self._emit(Step.LOAD, register, column)
+        else:
+            self._emit(Step.LOOKUP, register, at, column, number)
         return register
 
     def _grouped(

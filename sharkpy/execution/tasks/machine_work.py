@@ -56,7 +56,10 @@ class KeySet:
 
 
 class BlockWork:
-    """Program over blocks, or the needed `rows` of each, which threads divide. MEMBER steps use the `sets`."""
+    """Program over blocks, or the needed `rows` of each, which threads divide.
+
+    MEMBER and LOOKUP steps use the `sets`. A column in `tables` is the table of a lookup.
+    """
 
     def __init__(
         self,
@@ -66,10 +69,12 @@ class BlockWork:
         sets: Sequence[KeySet] = (),
         rows: Sequence[Any] | None = None,
         codes: Mapping[str, Any] | None = None,
+        tables: Mapping[str, Numbers] | None = None,
     ) -> None:
         self.program = program
         places = {alias: place for place, alias in enumerate(spec.aliases)}
-        self._places = [(places[column.name], column.op == "codes") for column in program.columns]
+        self._tables = [(tables or {}).get(column.name) for column in program.columns]
+        self._places = [(places.get(column.name, -1), column.op == "codes") for column in program.columns]
         self._codes = {places[alias]: array for alias, array in (codes or {}).items()}
         """Codes of the values of the only block, by place."""
         self._spec = spec
@@ -99,8 +104,12 @@ class BlockWork:
         """Return the machine's rows for the columns of a block, and the arrays to which they refer."""
         known = self._columns.get(place)
         if known is None:
-            arrays = [self._column(place, *one) for one in self._places]
-            columns = np.array([_column(*one) for one in arrays], np.int64).reshape(len(arrays), 6)
+            arrays = [
+                self._column(place, *one) if table is None else table
+                for one, table in zip(self._places, self._tables, strict=True)
+            ]
+            rows = [_column(*one) if isinstance(one, tuple) else _table(one) for one in arrays]
+            columns = np.array(rows, np.int64).reshape(len(arrays), 6)
             known = self._columns[place] = columns, arrays
         return known
 
@@ -238,6 +247,10 @@ def _whole_column(block: Block, spec: BlockColumns, place: int) -> tuple[Any, in
     if stored is not None:
         return stored.array, stored.base, stored.factor
     return read_column(block, name, form, known), 0, 1
+
+
+def _table(items: Numbers) -> tuple[int, int, int, int, int, int]:
+    return Column.I32 if items.dtype == np.int32 else Column.I64, items.ctypes.data, 0, 1, 0, 0
 
 
 def _column(array: Any, base: int, factor: int) -> tuple[int, int, int, int, int, int]:

@@ -72,20 +72,20 @@ def reduced_inputs(program: StageProgram, part: TaskInput, connection: DuckDBPyC
     for spec in program.inputs:
         if not isinstance(spec, (BlockColumns, KernelColumns)):
             continue
-        columns = spec.blocks if isinstance(spec, KernelColumns) else spec
-        if columns.reduced_above is None:
-            continue
-        handles = blocks.get(columns.relation)
-        if handles and (columns.filter or columns.first or columns.relation in joined):
-            relations.append(_Relation(columns, handles, threads, is_exact=_is_exact(spec)))
+        is_kernel = isinstance(spec, KernelColumns)
+        for columns in spec.all_blocks if isinstance(spec, KernelColumns) else (spec,):
+            handles = blocks.get(columns.relation)
+            is_restricted = columns.filter or columns.first or columns.relation in joined
+            if columns.reduced_above is not None and handles and is_restricted:
+                is_exact = _is_exact(columns, is_kernel=is_kernel)
+                relations.append(_Relation(columns, handles, threads, is_exact=is_exact))
     return _reduced(relations, program.edges, connection)
 
 
-def _is_exact(spec: BlockColumns | KernelColumns) -> bool:
+def _is_exact(spec: BlockColumns, *, is_kernel: bool) -> bool:
     """Whether exactly the filter decides: a kernel has no code for its texts, or the first rows are chosen after it."""
-    if isinstance(spec, KernelColumns):
-        return spec.blocks.filter is not None and bool(spec.blocks.filter.texts)
-    return spec.first is not None
+    has_texts = spec.filter is not None and bool(spec.filter.texts)
+    return is_kernel and has_texts if spec.first is None else True
 
 
 def _reduced(relations: list[_Relation], edges: Sequence[KeyEdge], connection: DuckDBPyConnection) -> Reduced:
@@ -187,7 +187,7 @@ class _Relation:
     def key_set(self, alias: str) -> KeySet | None:
         """Return the keys in column `alias` of the needed rows, or None if they are too far apart."""
         if alias not in self._sets:
-            self._sets[alias] = _key_set(self._stored(alias))
+            self._sets[alias] = key_set(self._stored(alias))
         return self._sets[alias]
 
     def _stored(self, alias: str) -> list[tuple[Numbers, int, int]]:
@@ -344,7 +344,7 @@ def _of_places(spec: BlockColumns, places: Sequence[int]) -> BlockColumns:
     )
 
 
-def _key_set(parts: Sequence[tuple[Numbers, int, int]]) -> KeySet | None:
+def key_set(parts: Sequence[tuple[Numbers, int, int]]) -> KeySet | None:
     from sharkpy.columnar.machine import set_bits
 
     ends = [

@@ -197,7 +197,7 @@ def read_figures(text: str, inputs: Iterable[StageInput]) -> list[OperatorFigure
     """Return the operators of a JSON profile, parents first, with the inputs that their scans read."""
     inputs = tuple(inputs)
     relations_of = _Relations(inputs)
-    alone = frozenset(spec.relation for spec in inputs) if len(inputs) == 1 else frozenset()
+    alone = _relations(inputs[0]) if len(inputs) == 1 else frozenset()
     found: list[tuple[str, frozenset[str], Mapping[str, Any]]] = []
     profile = json.loads(text) if text else {}
     for root in profile.get("operator") or profile.get("children") or ():
@@ -205,7 +205,7 @@ def read_figures(text: str, inputs: Iterable[StageInput]) -> list[OperatorFigure
     counts: dict[tuple[str, frozenset[str]], int] = {}
     figures = []
     # Kernels report the rows that they read. DuckDB reads their groups.
-    kernels = frozenset(spec.relation for spec in inputs if isinstance(spec, KernelColumns))
+    kernels = frozenset().union(*(_relations(spec) for spec in inputs if isinstance(spec, KernelColumns)))
     for kind, relations, node in found:
         if kind == SCAN and relations and relations <= kernels:
             continue
@@ -242,7 +242,7 @@ class _Relations:
     """
 
     def __init__(self, inputs: Sequence[StageInput]) -> None:
-        self._aliases = {alias: spec.relation for spec in inputs for alias in _aliases(spec)}
+        self._aliases = {alias: _relations(spec) for spec in inputs for alias in _aliases(spec)}
         self._files = {spec.relation: frozenset(spec.names) for spec in inputs if isinstance(spec, FileColumns)}
         self._taken: set[str] = set()
 
@@ -250,11 +250,17 @@ class _Relations:
         projections = (node.get("extra_info") or {}).get("Projections", ())
         names = frozenset([projections] if isinstance(projections, str) else projections)
         if _function(node) != _FILE_SCAN:
-            return frozenset(self._aliases[name] for name in names if name in self._aliases)
+            return frozenset().union(*(self._aliases[name] for name in names if name in self._aliases))
         places = [relation for relation, stored in self._files.items() if names <= stored]
         places.sort(key=lambda relation: (relation in self._taken, len(self._files[relation])))
         self._taken.update(places[:1])
         return frozenset(places[:1])
+
+
+def _relations(spec: StageInput) -> frozenset[str]:
+    """Return the relations of which an input has rows."""
+    blocks = spec.all_blocks if isinstance(spec, KernelColumns) else (spec,)
+    return frozenset(one.relation for one in blocks)
 
 
 def _aliases(spec: StageInput) -> Iterable[str]:

@@ -31,6 +31,7 @@ from sharkpy.execution.tasks.inputs import (
     registered_inputs,
     relation_batches,
 )
+from sharkpy.execution.tasks.lookup_tables import lookup_tables
 from sharkpy.execution.tasks.matrix_blocks import write_matrix_blocks
 from sharkpy.execution.tasks.partitioned_writes import (
     in_form,
@@ -145,6 +146,7 @@ def task_batches(
         if not program.sql:
             yield _counted(_pass_through(inputs.relations, schema), metrics)
             return
+        program = inputs.program
         with _query(connection, inputs, program, program.sql, metrics, batch_rows) as reader:
             yield _counted((conform(batch, schema) for batch in reader), metrics)
 
@@ -159,6 +161,7 @@ def _query_batches(
         if not program.sql:
             yield _counted(relation_batches(next(iter(inputs.relations.values()))), own)
         else:
+            program = inputs.program
             with _query(connection, inputs, program, program.sql, own, batch_rows) as reader:
                 yield _counted(iter(reader), own)
     metrics.add_reads(own)
@@ -175,16 +178,18 @@ def _keyed_batches(
     batch_rows: int,
 ) -> Generator[Iterator[pa.RecordBatch]]:
     """Yield the rows with the last column that `keyed_sql` adds: the hash of their key, or their bucket."""
-    sql = keyed_sql(program.sql or f"SELECT * FROM {program.inputs[0].relation}")
-    with (
-        _opened(program, data, connection, metrics, batch_rows) as inputs,
-        _query(connection, inputs, program, sql, metrics, batch_rows) as reader,
-    ):
-        yield _counted(iter(reader), metrics)
+    with _opened(program, data, connection, metrics, batch_rows) as inputs:
+        program = inputs.program
+        sql = keyed_sql(program.sql or f"SELECT * FROM {program.inputs[0].relation}")
+        with _query(connection, inputs, program, sql, metrics, batch_rows) as reader:
+            yield _counted(iter(reader), metrics)
 
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
+    """Relations that `program` reads."""
+
+    program: StageProgram
     relations: dict[str, Relation]
     shared: list[SharedScan]
 
@@ -193,10 +198,17 @@ class _Inputs:
 def _opened(
     program: StageProgram, data: TaskData, connection: DuckDBPyConnection, metrics: TaskMetrics, batch_rows: int
 ) -> Generator[_Inputs]:
-    """Open the program's inputs in this task. Steps run until the body ends."""
-    small = small_tables(program, data, metrics)
+    """Open the inputs of the program, or of the one without lookups, in this task. Steps run until the body ends."""
     handles = [handle for _, some in data.part.blocks for handle in some]
     reduced = rebuilding(lambda: reduced_inputs(program, data.part, connection, data.threads), handles, data)
+    tables = rebuilding(lambda: lookup_tables(program, data.part, reduced, data.threads), handles, data)
+    if tables is None:
+        if program.otherwise is None:
+            raise InternalError("a key of a lookup repeats, and there is no program without lookups")
+        with _opened(program.otherwise, data, connection, metrics, batch_rows) as inputs:
+            yield inputs
+        return
+    small = small_tables(program, data, metrics)
     shared = shared_scans(program, data, small)
     whole, of_shared = with_splits(data, shared), {scan.relation for one in shared for scan in one.scans}
     with contextlib.ExitStack() as steps:
@@ -212,8 +224,9 @@ def _opened(
             elif spec.relation in small:
                 relations[spec.relation] = [small[spec.relation]]
             else:
-                relations[spec.relation] = open_input(spec, data, metrics, reduced.get(spec.relation))
-        yield _Inputs(relations, shared)
+                found = tables.get(spec.relation, ())
+                relations[spec.relation] = open_input(spec, data, metrics, reduced.get(spec.relation), found)
+        yield _Inputs(program, relations, shared)
 
 
 @contextmanager

@@ -22,21 +22,18 @@ _AGGREGATES = ("sum", "sum_real", "count", "min", "max", "distinct")
 
 def aggregate_by_kernel(
     plan: HashAggregate,
-    select: Select,
+    rows: KernelRows,
     keys: Mapping[int, Value],
     values: Mapping[int, Value],
     columns: Mapping[str, Value],
     builder: Builder,
     num_queries: int,
 ) -> Select | None:
-    """Return the groups of a kernel: their keys, `values` by column id, and `columns` by name.
+    """Return the groups of a kernel over `rows`: their keys, `values` by column id, and `columns` by name.
 
     It replaces the queries after the first `num_queries`. Return None if a kernel cannot make the groups.
     """
     aggregates = {**{column_name(column_id): value for column_id, value in values.items()}, **columns}
-    rows = select.rows
-    if rows is None:
-        return None
     distinct = {name: value for name, value in aggregates.items() if value.code and value.code.op == "distinct"}
     counted = dict.fromkeys(value.code.args[0] for value in distinct.values() if value.code)
     missing = [value.sql for value in aggregates.values() if not _is_computed(value, rows)]
@@ -61,9 +58,14 @@ def aggregate_by_kernel(
     totals = tuple(
         (name, value.code) for name, value in aggregates.items() if value.code is not None and name not in distinct
     )
-    kernel = KernelColumns(rows.blocks.relation, rows.blocks, rows.conditions, tuple(found), totals)
-    builder.inputs[builder.inputs.index(rows.blocks)] = kernel
-    builder.kernels.append(_decision(plan, "by a kernel"))
+    kernel = KernelColumns(rows.blocks.relation, rows.blocks, rows.conditions, tuple(found), totals, rows.lookups)
+    names = [lookup.blocks.relation for lookup in rows.lookups]
+    builder.inputs = [
+        kernel if spec.relation == kernel.relation else spec for spec in builder.inputs if spec.relation not in names
+    ]
+    builder.kernels.append(
+        _decision(plan, f"by a kernel, which looks up rows of {', '.join(names)}" if names else "by a kernel")
+    )
     del builder.queries[num_queries:]
     scope = {column_id: replace(value.renamed(column_name(column_id)), code=None) for column_id, value in keys.items()}
     if not is_coded:
@@ -79,10 +81,10 @@ _DISTINCT = "shark_distinct"
 
 
 def _is_computed(value: Value, rows: KernelRows) -> bool:
-    """Whether a kernel computes an aggregate from the columns of the scan."""
+    """Whether a kernel computes an aggregate from the columns of its rows."""
     if value.code is None or value.code.op not in _AGGREGATES:
         return False
-    return set(rows.blocks.aliases).issuperset(value.code.columns())
+    return rows.aliases.issuperset(value.code.columns())
 
 
 def _decision(plan: HashAggregate, text: str) -> Decision:

@@ -61,13 +61,15 @@ def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder, num_q
 
     If a kernel makes the groups, it replaces the scan and the queries over it, after the first `num_queries`.
     """
-    lowering = _Lowering(select.scope, most_rows(plan.child), builder)
     keys = {item.column_id: _group(lower(item, select.scope)) for item in plan.groups}
-    for index, item in enumerate(plan.aggregates):
-        lowering.add(plan.mode, item, plan.states[index] if plan.states else ())
-    made = aggregate_by_kernel(plan, select, keys, lowering.values, lowering.columns, builder, num_queries)
-    if made is not None:
-        return made.with_scope({**made.scope, **lowering.finished})
+    if select.rows is not None and select.rows.are_many:
+        # Each row of a kernel is of one row of its scan, also after lookups.
+        lowering = _lowered(plan, select.scope, select.rows.most_rows, builder)
+        made = aggregate_by_kernel(plan, select.rows, keys, lowering.values, lowering.columns, builder, num_queries)
+        if made is not None:
+            return made.with_scope({**made.scope, **lowering.finished})
+    if select.rows is None or not select.rows.are_many or select.rows.lookups:
+        lowering = _lowered(plan, select.scope, most_rows(plan.child), builder)
     columns = [f'{value.sql} AS "{name}"' for name, value in lowering.columns.items()]
     packed = pack_keys(keys)
     if packed is None:
@@ -83,6 +85,13 @@ def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder, num_q
         return grouped
     inner = builder.wrapped(grouped, columns)
     return inner.with_scope({**inner.scope, **lowering.finished})
+
+
+def _lowered(plan: HashAggregate, scope: Scope, num_rows: int | None, builder: Builder) -> _Lowering:
+    lowering = _Lowering(scope, num_rows, builder)
+    for index, item in enumerate(plan.aggregates):
+        lowering.add(plan.mode, item, plan.states[index] if plan.states else ())
+    return lowering
 
 
 def _group(value: Value) -> Value:

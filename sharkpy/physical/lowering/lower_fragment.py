@@ -25,7 +25,15 @@ from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.operators import StepOperator
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.plan_shape import plan_shape
-from sharkpy.physical.stage_program import KeyEdge, ResultSink, StageInput, StageProgram, StageSink, StepColumns
+from sharkpy.physical.stage_program import (
+    KernelColumns,
+    KeyEdge,
+    ResultSink,
+    StageInput,
+    StageProgram,
+    StageSink,
+    StepColumns,
+)
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, conjuncts
 from sharkpy.plan.references import is_deep
 from sharkpy.udf.duckdb_sql import lower_literal
@@ -50,9 +58,13 @@ class LoweredFragment:
     """Decisions between kernels and DuckDB."""
     edges: tuple[KeyEdge, ...] = ()
     keeps_order: bool = False
+    otherwise: LoweredFragment | None = None
+    """The same fragment without lookups, if it has any."""
 
     def program(self, output: Schema, sink: StageSink) -> StageProgram:
-        return StageProgram(self.sql, self.inputs, output, sink, self.functions, self.edges, self.keeps_order)
+        otherwise = self.otherwise.program(output, sink) if self.otherwise is not None else None
+        about = self.functions, self.edges, self.keeps_order
+        return StageProgram(self.sql, self.inputs, output, sink, *about, otherwise)
 
 
 _PASSED_ON = (
@@ -62,9 +74,19 @@ _PASSED_ON = (
 """Operators whose rows need no query if nothing is computed."""
 
 
-def lower_fragment(fragment: PhysicalPlan, relations: Iterator[int] | None = None) -> LoweredFragment:
+def lower_fragment(fragment: PhysicalPlan) -> LoweredFragment:
+    """Lower the fragment, also without lookups if kernels look up rows of joins."""
+    lowered = _lowered(fragment, looks_up=True)
+    if not any(isinstance(one, KernelColumns) and one.lookups for one in lowered.inputs):
+        return lowered
+    return replace(lowered, otherwise=_lowered(fragment))
+
+
+def _lowered(
+    fragment: PhysicalPlan, relations: Iterator[int] | None = None, *, looks_up: bool = False
+) -> LoweredFragment:
     shapes = shared_queries(fragment)
-    builder = Builder(coded_columns(fragment), shapes, relations)
+    builder = Builder(coded_columns(fragment), shapes, relations, looks_up=looks_up)
     select = _lower(fragment, builder)
     output = fragment.output
     is_input = isinstance(fragment, _PASSED_ON) and select.is_bare and not _is_read_by_query(fragment)
@@ -287,7 +309,7 @@ def _generate(plan: operators.Generate, builder: Builder) -> Select:
 
 def _step(plan: operators.StepOperator, builder: Builder) -> Select:
     """Return the relation of a step, which is made from the rows of its own query."""
-    below = lower_fragment(plan.child, builder.relations)
+    below = _lowered(plan.child, builder.relations)
     program = below.program(plan.child.schema, ResultSink())
     builder.leaves += below.leaves
     builder.kernels += below.kernels

@@ -6,8 +6,11 @@ generator (LATERAL VIEW) is a join with lists unnested together, or with a serie
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.base.records import dataclass
+from sharkpy.physical.lowering.join_by_kernel import looked_up_rows
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical
 from sharkpy.physical.lowering.select import Builder, Select
 from sharkpy.physical.lowering.value import Scope, Value
@@ -45,7 +48,10 @@ def lower_join(plan: AnyJoin, left: Select, right: Select, builder: Builder) -> 
         return _null_aware_anti(plan, left, right)
     if plan.kind is JoinKind.SINGLE and plan.checks_single:
         return _single(plan, left, right, builder)
-    return _joined(plan, left, right, plan.kind)
+    joined = _joined(plan, left, right, plan.kind)
+    if builder.looks_up and isinstance(plan, HashJoin):
+        joined = replace(joined, rows=looked_up_rows(plan, left, right))
+    return joined
 
 
 def _side(select: Select, moves_filters: bool, builder: Builder) -> Select:

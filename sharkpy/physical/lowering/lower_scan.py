@@ -97,11 +97,13 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
     builder.add_input(stage_input, plan)
     many_rows = plan.kernels == "always" or (plan.bounds.most_rows or 0) >= _LEAST_KERNEL_ROWS
     rows = None
-    if is_read_by_kernels(plan) and many_rows:
+    if is_read_by_kernels(plan):
         known = dict(plan.distinct)
         distinct = {alias: known.get(name, 0) for alias, name in zip(aliases, plan.names, strict=True)}
         most = None if plan.kernels == "always" else min(_MOST_PARTIAL, (plan.bounds.most_rows or 0) // 4)
-        rows = KernelRows(stage_input, distinct=distinct, most_partial=most)
+        rows = KernelRows(
+            stage_input, distinct=distinct, most_partial=most, most_rows=plan.bounds.most_rows, are_many=many_rows
+        )
     select = Select(relation, scope, rows=rows)
     for _, value in terms:
         select = select.restricted(value)

@@ -15,7 +15,7 @@ from sharkpy.optimizer.decisions import Decision
 from sharkpy.physical.kernel_code import Code
 from sharkpy.physical.lowering.value import Scope, Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
-from sharkpy.physical.stage_program import BlockColumns, StageInput
+from sharkpy.physical.stage_program import BlockColumns, Lookup, StageInput
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.udf.checked_call import with_size_check
 from sharkpy.udf.value_size import Extent, total
@@ -26,16 +26,25 @@ _NO_SHAPES: Mapping[int, Hashable] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class KernelRows:
-    """Rows of one scan, of which those count for which all `conditions` are true.
+    """Rows of one scan with their matches in `lookups`. Those count for which all `conditions` are true.
 
     `distinct` estimates the different values of columns, by alias. A kernel may make up to `most_partial` partial
-    groups, so that merging them costs little; None: any number.
+    groups, so that merging them costs little; None: any number. There are at most `most_rows`, and without `are_many`
+    too few for a kernel to save time.
     """
 
     blocks: BlockColumns
     conditions: tuple[Code, ...] = ()
     distinct: Mapping[str, int] = field(default_factory=dict, hash=False)
     most_partial: int | None = None
+    most_rows: int | None = None
+    are_many: bool = True
+    lookups: tuple[Lookup, ...] = ()
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """Names of the columns that codes may read."""
+        return frozenset(self.blocks.aliases).union(*(lookup.blocks.aliases for lookup in self.lookups))
 
     def filtered(self, condition: Code) -> KernelRows:
         return replace(self, conditions=(*self.conditions, condition))
@@ -100,7 +109,7 @@ class Builder:
     """Collector of the inputs and inner queries of a fragment. Names are given on demand.
 
     `coded` are the scanned columns to read as indexes into their distinct values. `shapes` are, by id(), the shapes of
-    operators that are computed once for all their places.
+    operators that are computed once for all their places. With `looks_up`, kernels may look up rows of joins.
     """
 
     def __init__(
@@ -108,9 +117,12 @@ class Builder:
         coded: frozenset[int] = frozenset(),
         shapes: Mapping[int, Hashable] = _NO_SHAPES,
         relations: Iterator[int] | None = None,
+        *,
+        looks_up: bool = False,
     ) -> None:
         self.coded = coded
         self.shapes = shapes
+        self.looks_up = looks_up
         self.relations = itertools.count() if relations is None else relations
         """Numbers of relations, distinct across nested queries."""
         self.inputs: list[StageInput] = []

@@ -22,7 +22,8 @@ class _Join(PhysicalPlan):
     """Join on `left_keys[i] = right_keys[i]` and the `residual` condition.
 
     `null_safe[i]` makes an equality hold between NULLs. `checks_single` is False for a SINGLE join whose right side is
-    known to match at most once. `multiplies`: by the estimates, keys repeat on both sides. DuckDB does not expect it.
+    known to match at most once. `repeats`: whether keys repeat on the left and on the right side, by estimate;
+    None: no estimate.
     """
 
     left: PhysicalPlan
@@ -33,8 +34,13 @@ class _Join(PhysicalPlan):
     null_safe: tuple[bool, ...] = ()
     residual: Expr | None = None
     checks_single: bool = True
-    multiplies: bool = field(default=False, compare=False)
+    repeats: tuple[bool, bool] | None = field(default=None, compare=False)
     """Estimate of the plan's making, left out of equality: a kept plan has an older one, as it has an older order."""
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether keys repeat on both sides, by estimate. DuckDB does not expect it."""
+        return self.repeats == (True, True)
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:

@@ -216,12 +216,15 @@ class PreparedStatement:
         )
 
     def _planned(self, plan: LogicalPlan, lookups: CatalogLookups, snapshot: QuerySnapshot) -> PlannedQuery:
+        tables = read_tables(plan)
+        if tables:
+            self._session.engine.pool.begin()
         physical, stage = plan_stage(self._session, plan, snapshot)
         parallelism = self._session.engine.parallelism
         stage = stage or only_stage(physical, parallelism)
         if stage is not None:
             stage = replace(stage, is_alone=not runs_early(physical.root, self._session.conf, parallelism))
-        return PlannedQuery(_schema(plan), plan.label, physical, stage, lookups, snapshot.states(), read_tables(plan))
+        return PlannedQuery(_schema(plan), plan.label, physical, stage, lookups, snapshot.states(), tables)
 
     def _planned_again(self) -> PlannedQuery:
         """Plan the query over the current versions of its tables."""

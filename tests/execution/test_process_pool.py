@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from sharkpy.execution.workers import connection_pool
-from sharkpy.execution.workers.connection_pool import ConnectionSettings, process_pool
+from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings, process_pool
 
 
 class _Allocated(ctypes.Structure):
@@ -53,3 +55,34 @@ def test_files_that_were_read_are_forgotten(tmp_path: Path) -> None:
                 file = other
             held.append(_mallinfo().in_use)
     assert held[1] - held[0] < 200_000
+
+
+def _wait_for_beginning() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "sharkpy-database":
+            thread.join(10)
+
+
+def test_a_database_is_opened_while_a_query_is_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+    connect = connection_pool._connect
+    monkeypatch.setattr(connection_pool, "_connect", lambda settings: opened.append(settings) or connect(settings))
+    pool = ConnectionPool(ConnectionSettings(1, 64 << 20, str(tmp_path / "duckdb")))
+    pool.begin()
+    _wait_for_beginning()
+    assert len(opened) == 1
+    with pool.borrow() as cursor:
+        assert cursor.execute("SELECT 1").fetchall() == [(1,)]
+    pool.begin()
+    pool.close()
+    pool.begin()
+    _wait_for_beginning()
+    assert len(opened) == 1
+
+
+def test_the_query_gets_the_error_of_a_database_that_cannot_be_opened(tmp_path: Path) -> None:
+    pool = ConnectionPool(ConnectionSettings(0, 64 << 20, str(tmp_path / "duckdb")))
+    pool.begin()
+    _wait_for_beginning()
+    with pytest.raises(duckdb.Error, match="at least 1 thread"), pool.borrow():
+        pass

@@ -114,6 +114,7 @@ class ConnectionPool:
         self._functions = _Functions()
         self._idle: list[_Cursor] = []
         self._in_order = dict[bool, ConnectionPool]()
+        self._is_closed = False
 
     def suited_to(self, program: StageProgram, part: TaskInput) -> ConnectionPool:
         """Return the pool for the program over `part`.
@@ -233,6 +234,17 @@ class ConnectionPool:
             self._idle, self._root, self._limit = [], None, self.settings.memory_limit
         _log.error("DuckDB has given up its database after a failure inside it: the next query opens another one")
 
+    def begin(self) -> None:
+        """Open the database in another thread, if it is not open: a first query is planned meanwhile."""
+        if self._root is None and not self._lock.locked():
+            threading.Thread(target=self._begin, name="sharkpy-database", daemon=True).start()
+
+    def _begin(self) -> None:
+        # The query gets the error when it opens the database itself.
+        with suppress(Exception), self._lock:
+            if self._root is None and not self._is_closed:
+                self._root, self._functions = _connect(self.settings), _Functions()
+
     def _take(self) -> _Cursor:
         import duckdb
 
@@ -263,6 +275,7 @@ class ConnectionPool:
             if self._root is not None:
                 _close_when_idle(self._root)
             self._idle, self._root, self._limit = [], None, self.settings.memory_limit
+            self._is_closed = True
             others, self._in_order = self._in_order, {}
         for other in others.values():
             other.close()

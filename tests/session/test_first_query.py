@@ -11,6 +11,7 @@ _CREATE = (
 )
 _QUERY = "SELECT k, count(*) FROM t WHERE id > 5 GROUP BY k"
 _NOT_NEEDED = (
+    "configparser",
     "numba",
     "pandas",
     "pyarrow.parquet",
@@ -22,6 +23,7 @@ _NOT_NEEDED = (
     "sharkpy.sql.incremental.divide_query",
     "sharkpy.sql.statements.commands",
     "sharkpy.streaming",
+    "xml.etree.ElementTree",
 )
 
 

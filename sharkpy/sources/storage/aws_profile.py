@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import json
 import os
 import signal
@@ -93,6 +92,8 @@ def _sections(path: str) -> Mapping[str, Options]:
 
 @lru_cache(maxsize=8)
 def _parsed(file: Path, modified_ns: int, size_bytes: int) -> Mapping[str, Options]:  # noqa: ARG001 - the file's version
+    import configparser
+
     parser = configparser.ConfigParser(interpolation=None, strict=False, default_section="")
     try:
         parser.read_string(file.read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
@@ -16,6 +16,9 @@ from sharkpy.base.records import dataclass
 from sharkpy.base.secrets import Secret, names_secret
 from sharkpy.base.settings import HADOOP_CONF_DIR, Conf
 from sharkpy.sources.storage.aws_profile import AwsProfile
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 
 class SourceKind(enum.Enum):
@@ -185,6 +188,8 @@ def _settings(path: Path) -> dict[str, Secret]:
 
 @lru_cache(maxsize=8)
 def _parsed(path: Path, modified_ns: int, size_bytes: int) -> dict[str, Secret]:  # noqa: ARG001 - the file's version
+    from xml.etree import ElementTree
+
     try:
         root = ElementTree.fromstring(path.read_bytes())
     except ElementTree.ParseError as error:
@@ -194,5 +199,5 @@ def _parsed(path: Path, modified_ns: int, size_bytes: int) -> dict[str, Secret]:
     return {name: Secret(value) for name, value in pairs if name}
 
 
-def _text(element: ElementTree.Element, tag: str) -> str:
+def _text(element: Element, tag: str) -> str:
     return (element.findtext(tag) or "").strip()

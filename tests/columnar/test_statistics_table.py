@@ -107,3 +107,13 @@ def test_an_extreme_is_computed_once(blocks: list[PackedStatistics], monkeypatch
     assert low.value != high.value
     monkeypatch.setattr(statistics_table, "_extreme_of", lambda *_: pytest.fail("computed again"))
     assert (table.minimum("k"), table.maximum("k")) == (low, high)
+
+
+def test_blocks_without_common_values_are_counted_without_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first loop of a process takes longer to load than many queries."""
+    schema = t.Schema((t.Field("k", t.BIGINT),))
+    rows = 100_000
+    parts = [encode_block(pa.table({"k": np.arange(rows) * 7919 % 200_003 + place}), schema) for place in (0, 50)]
+    table = StatisticsTable.of(schema, [part.statistics for part in parts])
+    monkeypatch.setattr(statistics_table, "registers_of_values", None)
+    assert rows <= table.num_distinct("k") <= 2 * rows

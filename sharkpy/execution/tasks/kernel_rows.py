@@ -200,8 +200,8 @@ def _merge_keys(program: MachineProgram, state: State, other: State) -> None:
     from sharkpy.columnar.machine import find
 
     num_others = int(other.num_keys[0])
-    while int(state.num_keys[0]) + num_others > len(state.keys):
-        state.grow(program)
+    if (least := int(state.num_keys[0]) + num_others) > len(state.keys):
+        state.grow(program, least)
     keys, places = other.keys[:num_others], np.empty(num_others, np.int32)
     state.num_keys[0] = find(
         keys, num_others, np.ones(num_others, np.uint8), state.slots, state.keys, state.num_keys[0], places
@@ -225,7 +225,9 @@ def _table(program: MachineProgram, found: tuple[Numbers, Numbers], dictionaries
 
 
 def _key(packed: PackedKey, keys: Numbers, dictionary: Any) -> Any:
-    values = keys // packed.stride % packed.size + packed.key.low
+    # NumPy divides by one number several times faster than it finds a remainder.
+    parts = keys // packed.stride if packed.stride > 1 else keys
+    values = parts - parts // packed.size * packed.size + packed.key.low
     missing = None if packed.null is None else values == packed.null
     if missing is not None:
         values[missing] = packed.key.low

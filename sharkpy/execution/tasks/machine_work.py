@@ -28,7 +28,7 @@ MORSEL = 1 << 17
 """Rows that a thread takes at once: about a millisecond's work."""
 _FEW_ROWS = 1 << 18
 """Rows up to which one thread is faster than several."""
-_FIRST_KEYS = 1 << 14
+_FIRST_KEYS, _MANY_KEYS = 1 << 14, 1 << 18
 _KINDS = {
     pa.uint8(): Column.U8,
     pa.uint16(): Column.U16,
@@ -194,11 +194,13 @@ class State:
             _first_totals(program, places + bool(program.keys)),
         )
 
-    def grow(self, program: MachineProgram) -> None:
-        """Double the places for keys."""
+    def grow(self, program: MachineProgram, least: int = 0) -> None:
+        """Multiply the places for keys, until there are `least`."""
         from sharkpy.columnar.machine import rehash
 
-        num_keys, places = int(self.num_keys[0]), 2 * len(self.keys)
+        num_keys, places = int(self.num_keys[0]), len(self.keys)
+        while places == len(self.keys) or places < least:
+            places *= 4 if places < _MANY_KEYS else 2
         totals = _first_totals(program, places + 1)
         totals[:num_keys] = self.totals[:num_keys]
         keys = np.empty(places, np.int64)

@@ -47,16 +47,36 @@ def buffer_of(values: Array) -> pa.Buffer:
     return pa.py_buffer(values.data.cast("B") if values.size else b"")
 
 
-def part(values: Array) -> pa.Array[Any]:
-    """Wrap numbers as an Arrow array over their memory. (`pa.array` of a NumPy array would import pandas, which takes
-    half a second.)
+def part(values: Array, missing: Array | None = None) -> pa.Array[Any]:
+    """Wrap numbers as an Arrow array over their memory, with NULL if `missing` is true. (`pa.array` of a NumPy array
+    would import pandas, which takes half a second.)
     """
     values = np.ascontiguousarray(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer_of(values)])
+    valid = None if missing is None else buffer_of(np.packbits(~missing, bitorder="little"))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [valid, buffer_of(values)])
 
 
 def numpy(part: pa.Array[Any]) -> Array:
-    return view(part, np.dtype(part.type.to_pandas_dtype()).str)
+    """Return the values of numbers, days or microseconds. Those of null slots are undefined. (Arrow's own conversion
+    would import pandas.)
+    """
+    kind = "f" if pa.types.is_floating(part.type) else "u" if pa.types.is_unsigned_integer(part.type) else "i"
+    return view(part, f"{kind}{part.type.bit_width // 8}")
+
+
+def true_values(count: int) -> pa.Array[Any]:
+    """Return an array of `count` times true."""
+    return pa.Array.from_buffers(pa.bool_(), count, [None, pa.py_buffer(b"\xff" * ((count + 7) // 8))])
+
+
+def missing_rows(array: pa.Array[Any]) -> Array:
+    """Return which items are NULL."""
+    valid = array.buffers()[0] if array.null_count else None
+    if valid is None:
+        return np.zeros(len(array), np.bool_)
+    flags = np.unpackbits(np.frombuffer(memoryview(valid), np.uint8), bitorder="little")
+    missing: Array = flags[array.offset : array.offset + len(array)] == 0
+    return missing
 
 
 def bytes_part(content: pa.Buffer | bytes) -> pa.Array[Any]:

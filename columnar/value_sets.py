@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.base.records import dataclass
-from sharkpy.columnar import kernels
+from sharkpy.columnar import arrow_buffers, kernels
 from sharkpy.columnar.bounds import Array, Mask
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of
 from sharkpy.columnar.kernels import keys_in_bits
@@ -169,7 +169,7 @@ class KeyBits:
         out = np.empty(len(keys), np.uint32)
         count = keys_in_bits(values, self.low, np.frombuffer(self.bits, np.uint8), out)
         found = out[:count]
-        return pa.array(found[np.asarray(pc.is_valid(keys), np.bool_)[found]] if keys.null_count else found)
+        return arrow_buffers.part(found[~arrow_buffers.missing_rows(keys)[found]] if keys.null_count else found)
 
 
 def key_bits(column: pa.ChunkedArray[Any]) -> KeyBits | None:
@@ -182,5 +182,5 @@ def key_bits(column: pa.ChunkedArray[Any]) -> KeyBits | None:
         return None
     flags = np.zeros(high - low + 1, np.bool_)
     for chunk in column.chunks:
-        flags[chunk.drop_null().to_numpy(zero_copy_only=False).astype(np.int64) - low] = True
+        flags[arrow_buffers.numpy(chunk.drop_null()).astype(np.int64) - low] = True
     return KeyBits(low, int(np.count_nonzero(flags)), np.packbits(flags, bitorder="little").tobytes())

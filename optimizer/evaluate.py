@@ -36,10 +36,13 @@ if TYPE_CHECKING:
     from sharkpy.udf.connection import CallingConnection
     from sharkpy.udf.value_size import Sized
 
+    _Opened = tuple[duckdb.DuckDBPyConnection, CallingConnection, set[str]]
+    """A connection, and the names of the functions in its database."""
+
 _CACHE_ENTRIES = 10_000
 _CACHE: dict[tuple[str | None, DataType], Literal | None] = {}
 _UNKNOWN = object()
-_IDLE: list[tuple[duckdb.DuckDBPyConnection, CallingConnection]] = []
+_IDLE: list[_Opened] = []
 """Connections that are not in use. With several, a long computation does not block other statements."""
 _LIMITS = {TINYINT: 1 << 7, SMALLINT: 1 << 15, INT: 1 << 31, BIGINT: 1 << 63}
 _SIMPLE_DATE_LENGTH = 10
@@ -128,7 +131,7 @@ def _run(items: Sequence[tuple[str | None, DataType]]) -> list[Literal | None]:
     text = "SELECT " + ", ".join(text for text, _ in items if text)
     statement = current_cancellation()
     try:
-        with _connection() as (connection, calling), calling.working_for(statement):
+        with _connection(text) as (connection, calling), calling.working_for(statement):
             forget = statement.on_cancel(connection.interrupt) if statement is not None else _nothing
             try:
                 row = connection.execute(text).fetchone()
@@ -159,18 +162,25 @@ def _nothing() -> None:
 
 
 @contextlib.contextmanager
-def _connection() -> Iterator[tuple[duckdb.DuckDBPyConnection, CallingConnection]]:
+def _connection(text: str) -> Iterator[tuple[duckdb.DuckDBPyConnection, CallingConnection]]:
+    """Lend a connection with the functions that `text` calls."""
     import duckdb
+
+    from sharkpy.udf.connection import define_functions, functions_of
 
     try:
         found = _IDLE.pop()
     except IndexError:
         found = _opened()
+    connection, calling, known = found
     try:
-        yield found
+        if missing := functions_of(text) - known:
+            define_functions(connection, missing)
+            known |= missing
+        yield connection, calling
     except (duckdb.InternalException, duckdb.FatalException):
         # Its database may be invalid.
-        found[0].close()
+        connection.close()
         raise
     except BaseException:
         _IDLE.append(found)
@@ -178,18 +188,18 @@ def _connection() -> Iterator[tuple[duckdb.DuckDBPyConnection, CallingConnection
     _IDLE.append(found)
 
 
-def _opened() -> tuple[duckdb.DuckDBPyConnection, CallingConnection]:
+def _opened() -> _Opened:
     """Return a connection for small values: larger values stay expressions in the query, not literals in its text."""
     import duckdb
 
-    from sharkpy.udf.connection import prepare_connection
+    from sharkpy.udf.connection import prepare_cursor
     from sharkpy.udf.value_limit import SMALL_BYTES
 
     connection = duckdb.connect(config={"threads": 1})
-    calling = prepare_connection(connection, SMALL_BYTES)
+    calling = prepare_cursor(connection, SMALL_BYTES)
     # Its optimizer would recompute a failing constant after each of its rules.
     connection.execute("PRAGMA disable_optimizer")
-    return connection, calling
+    return connection, calling, set()
 
 
 def _lowered_or_none(expr: Expr) -> str | None:

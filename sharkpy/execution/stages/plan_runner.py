@@ -282,7 +282,7 @@ class PlanRunner:
         if not batches:
             from sharkpy.values.types import arrow_schema
 
-            return arrow_schema(stage.program.output).empty_table()
+            return pa.Table.from_batches([], arrow_schema(stage.program.output))
         return pa.Table.from_batches(batches)
 
     def _stage(self, fragment: PhysicalPlan, sink: StageSink, num_tasks: int | None = None) -> Stage:

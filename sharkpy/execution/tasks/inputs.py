@@ -20,6 +20,7 @@ import pyarrow as pa
 from sharkpy.base.cancellation import Cancellation, checked, submit
 from sharkpy.base.errors import CorruptionError, InternalError, InvalidTextError
 from sharkpy.base.records import dataclass
+from sharkpy.columnar import arrow_buffers
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_same_host
 from sharkpy.execution.tasks.error_conversion import as_shark_error, raised_by
@@ -419,12 +420,12 @@ def _no_rows(spec: BlockColumns) -> pa.Table:
         ARROW_TYPES[form] if form else to_arrow(field.dtype) for form, field in zip(forms, spec.schema, strict=True)
     ]
     called = [(one.alias, to_arrow(one.use.result)) for one in spec.called]
-    return pa.schema([*zip(spec.aliases, types, strict=True), *called]).empty_table()
+    return pa.Table.from_batches([], pa.schema([*zip(spec.aliases, types, strict=True), *called]))
 
 
 def _rows_only(num_rows: int) -> pa.Table:
     """Return a table of rows without data. It has one unused column, as DuckDB needs a column to see rows."""
-    return pa.table({"_": pa.repeat(pa.scalar(True), num_rows)})
+    return pa.table({"_": arrow_buffers.true_values(num_rows)})
 
 
 def _files(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics, data: TaskData) -> BatchStream:
@@ -460,7 +461,7 @@ def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetric
             choose = spec.sample.chooser(origin) if spec.sample else None
             for _, batch in parts:
                 metrics.rows_in += batch.num_rows
-                arrays = batch.columns or [pa.repeat(pa.scalar(True), batch.num_rows)]
+                arrays = batch.columns or [arrow_buffers.true_values(batch.num_rows)]
                 rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
                 yield rows if choose is None else rows.filter(pa.array(choose(rows.num_rows)))
 

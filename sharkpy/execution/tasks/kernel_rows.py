@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
+from sharkpy.columnar import arrow_buffers
 from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.machine_steps import Step
 from sharkpy.execution.tasks.inputs import BlockRows, TaskData, TaskMetrics, count_places, rebuilding
@@ -220,7 +221,7 @@ def _table(program: MachineProgram, found: tuple[Numbers, Numbers], dictionaries
         missing = None if result.num_values is None else totals[:, result.num_values] == 0
         if result.offset and result.num_values is not None:
             values = values + result.offset * totals[:, result.num_values]
-        columns[result.alias] = pa.array(values, mask=missing)
+        columns[result.alias] = arrow_buffers.part(values, missing)
     return pa.table(columns)
 
 
@@ -232,6 +233,6 @@ def _key(packed: PackedKey, keys: Numbers, dictionary: Any) -> Any:
     if missing is not None:
         values[missing] = packed.key.low
     if packed.key.is_coded:
-        return dictionary.take(pa.array(values, mask=missing))
+        return dictionary.take(arrow_buffers.part(values, missing))
     target = ARROW_TYPES[packed.key.integer_type]
-    return pa.array(values.astype(target.to_pandas_dtype()), target, mask=missing)
+    return arrow_buffers.part(values.astype(target.to_pandas_dtype()), missing)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.records import dataclass
+from sharkpy.columnar import arrow_buffers
 from sharkpy.columnar.machine_steps import NO_ITEM, NULL
 from sharkpy.execution.tasks.machine_work import KeySet, Numbers, nullable_columns, stored_column
 from sharkpy.execution.tasks.reduced_inputs import Reduced, key_set, selected_rows
@@ -88,9 +89,7 @@ def lookup_table(
             for block, needed in zip(blocks, chosen, strict=True)
         ]
 
-    keys = [
-        (array.drop_null().to_numpy(zero_copy_only=False), base, factor) for array, base, factor in stored(lookup.alias)
-    ]
+    keys = [(arrow_buffers.numpy(array.drop_null()), base, factor) for array, base, factor in stored(lookup.alias)]
     found = key_set(keys)
     if (
         found is None
@@ -115,7 +114,7 @@ def _chosen_rows(lookup: Lookup, blocks: Sequence[Block], rows: BlockRows | None
         return rows
     found = selected_rows(spec, blocks, conditions, (), threads)
     return [
-        matching if needed is None else pa.array(np.intersect1d(matching, needed, assume_unique=True))
+        matching if needed is None else arrow_buffers.part(np.intersect1d(matching, needed, assume_unique=True))
         for matching, needed in zip(found, rows, strict=True)
     ]
 
@@ -137,10 +136,10 @@ def _column(keys: KeySet, key_parts: Sequence[tuple[Any, int, int]], parts: Sequ
 
 def _numbers(array: Any, base: int, factor: int) -> tuple[Numbers, Any]:
     """Return the values of a column as the machine reads them, and which of them are NULL."""
-    is_missing = np.asarray(array.is_null())
+    is_missing = arrow_buffers.missing_rows(array)
     if pa.types.is_floating(array.type):
         # -0.0 becomes 0.0, since its bits stand for NULL.
-        return (array.fill_null(0.0).to_numpy() + 0.0).view(np.int64), is_missing
+        return (arrow_buffers.numpy(array) + 0.0).view(np.int64), is_missing
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.int8())
-    return base + factor * array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64), is_missing
+    return base + factor * arrow_buffers.numpy(array).astype(np.int64), is_missing

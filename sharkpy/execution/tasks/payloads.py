@@ -41,4 +41,4 @@ def read_payloads(payloads: Sequence[pa.Buffer], schema: pa.Schema, spread: froz
                 # A copy of a task found other heavy keys, so its rows would not meet all their matches.
                 raise ExecutionError("two tries of one task dealt rows of different keys over other tasks")
     tables = [table.rename_columns(schema.names) for table in tables if table.num_rows]
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    return pa.concat_tables(tables) if tables else pa.Table.from_batches([], schema)

@@ -76,7 +76,7 @@ class _Planned:
         finally:
             for name, sources in self.sources.items():
                 for source, schema in zip(sources, self.schemas[name], strict=True):
-                    source.obj = schema.empty_table()
+                    source.obj = pa.Table.from_batches([], schema)
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.columnar import arrow_buffers
 from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.tasks.kernel_steps import first_program, selection_program
@@ -197,7 +198,7 @@ class _Relation:
         place, parts = self._spec.aliases.index(alias), []
         for handle, rows in zip(self._handles, self.rows, strict=True):
             array, base, factor = stored_column(open_block(handle), self._spec, place, rows)
-            parts.append((array.drop_null().to_numpy(zero_copy_only=False), base, factor))
+            parts.append((arrow_buffers.numpy(array.drop_null()), base, factor))
         return parts
 
     def _needed_rows(
@@ -207,12 +208,12 @@ class _Relation:
         if self._filter.conditions or sets:
             rows = selected_rows(self._spec, blocks, self._filter.conditions, sets, self._threads)
         else:
-            rows = [pa.array(np.arange(block.num_rows, dtype=np.uint32)) for block in blocks]
+            rows = [arrow_buffers.part(np.arange(block.num_rows, dtype=np.uint32)) for block in blocks]
         if not self._filter.texts:
             return rows
         if self.is_exact:
             return _matching_rows(self._spec, blocks, rows, self._filter.texts, connection)
-        sample = [one.take(np.arange(0, len(one), _SAMPLED_EACH)) for one in rows]
+        sample = [one.take(arrow_buffers.part(np.arange(0, len(one), _SAMPLED_EACH))) for one in rows]
         for tried in (sample, rows) if sum(map(len, sample)) > _LEAST_SAMPLE else (rows,):
             found = _matching_rows(self._spec, blocks, tried, self._filter.texts, connection)
             if sum(map(len, found)) > _MOST_KEPT * sum(map(len, tried)):
@@ -236,7 +237,7 @@ def selected_rows(
     used = {*members, *(name for code in conditions for name in code.columns())}
     program = selection_program(tuple(conditions), members, nullable_columns(spec, used, blocks))
     work = BlockWork(program, spec, [blocks[place] for place in chosen], [known for _, known in sets])
-    found: list[Rows] = [pa.array([], pa.uint32())] * len(blocks)
+    found: list[Rows] = [arrow_buffers.part(np.empty(0, np.uint32))] * len(blocks)
     for place, rows in zip(chosen, _emitted_rows(work, threads), strict=True):
         found[place] = rows
     return found
@@ -256,7 +257,7 @@ def _emitted_rows(work: BlockWork, threads: int, totals: Callable[[], Numbers] |
 
     run_morsels(run, work.sizes, threads)
     none = np.empty(0, np.uint32)
-    return [pa.array(np.concatenate([none, *(parts[start] for start in sorted(parts))])) for parts in found]
+    return [arrow_buffers.part(np.concatenate([none, *(parts[start] for start in sorted(parts))])) for parts in found]
 
 
 def _may_match(spec: BlockColumns, block: Block, sets: Sequence[tuple[str, KeySet]]) -> bool:
@@ -290,7 +291,7 @@ def _matching_rows(
     for block, wanted, start in zip(blocks, rows, starts[:-1], strict=True):
         is_whole = len(wanted) == block.num_rows
         table = read_block(block, used) if is_whole else read_rows(block, used, wanted)
-        numbers = pa.array(np.arange(start, start + len(wanted), dtype=np.int64))
+        numbers = arrow_buffers.part(np.arange(start, start + len(wanted), dtype=np.int64))
         table = table.append_column(_PLACE, numbers).replace_schema_metadata(None)
         groups.setdefault(table.schema, []).append(table)
     relation: Any = [pa.concat_tables(tables) for tables in groups.values()]
@@ -298,9 +299,8 @@ def _matching_rows(
         sql = reading(f"SELECT {_PLACE} FROM {spec.relation} WHERE {condition}")
         found = np.sort(connection.execute(sql).fetchnumpy()[_PLACE])
     ends = np.searchsorted(found, starts)
-    return [
-        wanted.take(pa.array(found[ends[place] : ends[place + 1]] - starts[place])) for place, wanted in enumerate(rows)
-    ]
+    chosen = (found[ends[place] : ends[place + 1]] - starts[place] for place in range(len(rows)))
+    return [wanted.take(arrow_buffers.part(places)) for wanted, places in zip(rows, chosen, strict=True)]
 
 
 def _first_rows(

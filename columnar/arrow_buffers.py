@@ -57,7 +57,7 @@ def part(values: Array, missing: Array | None = None) -> pa.Array[Any]:
 
 
 def numpy(part: pa.Array[Any]) -> Array:
-    """Return the values of numbers, days or microseconds. Those of null slots are undefined. (Arrow's own conversion
+    """Return the values of numbers, days or microseconds; null slots have any. (Arrow's own conversion
     would import pandas.)
     """
     kind = "f" if pa.types.is_floating(part.type) else "u" if pa.types.is_unsigned_integer(part.type) else "i"

@@ -134,7 +134,7 @@ def _run(items: Sequence[tuple[str | None, DataType]]) -> list[Literal | None]:
         with _connection(text) as (connection, calling), calling.working_for(statement):
             forget = statement.on_cancel(connection.interrupt) if statement is not None else _nothing
             try:
-                row = connection.execute(text).fetchone()
+                (row,) = connection.execute(text).fetchall()
             finally:
                 forget()
     except duckdb.Error:
@@ -142,7 +142,7 @@ def _run(items: Sequence[tuple[str | None, DataType]]) -> list[Literal | None]:
         if len(items) == 1:
             return [None]
         return [_run([item])[0] for item in items]
-    return [_as_literal(value, dtype) for value, (_, dtype) in zip(row or (), items, strict=True)]
+    return [_as_literal(value, dtype) for value, (_, dtype) in zip(row, items, strict=True)]
 
 
 def _as_literal(value: Any, dtype: DataType) -> Literal | None:

@@ -56,7 +56,7 @@ def test_a_query_beside_it_begins_anew(context: sharkpy.SharkContext) -> None:
 
 
 def test_constants_are_folded_after_a_failure_inside_duckdb() -> None:
-    with pytest.raises(duckdb.InternalException), evaluate._connection() as (connection, _):
+    with pytest.raises(duckdb.InternalException), evaluate._connection("") as (connection, _):
         read_bad_text(connection)
-    with evaluate._connection() as (connection, _), connection.cursor() as cursor:
+    with evaluate._connection("") as (connection, _), connection.cursor() as cursor:
         assert cursor.execute("SELECT 1").fetchall() == [(1,)]

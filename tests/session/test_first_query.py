@@ -11,7 +11,7 @@ _CREATE = (
 )
 _QUERY = "SELECT k, count(*) FROM t WHERE id > 5 GROUP BY k"
 _OTHERS = (
-    "SELECT count(*), sum(t.id) FROM t JOIN (SELECT id AS k FROM t WHERE id < 3000 AND id % 5 = 1) s ON t.k = s.k",
+    "SELECT count(*), sum(t.id) FROM t JOIN (SELECT id AS n FROM t WHERE id < 3000 AND k = 1) s ON t.id = s.n",
     "SELECT sum(t.id), max(s.k) FROM t LEFT JOIN t AS s ON t.id = s.id + 7 WHERE s.id IS NULL OR t.k > 3",
     "SELECT id FROM t WHERE k = 4 ORDER BY id DESC LIMIT 3",
     "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM t) x WHERE r < 3",

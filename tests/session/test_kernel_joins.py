@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import sharkpy
+from sharkpy.execution.tasks import lookup_tables
 from tests.rows import rows
 
 ROWS = 3000
@@ -108,6 +110,26 @@ def test_duckdb_joins_if_a_key_repeats(session: sharkpy.SharkContext, query: str
 )
 def test_other_joins_are_by_duckdb(session: sharkpy.SharkContext, query: str) -> None:
     assert not any("looks up" in line for line in planned(session, query, "always"))
+
+
+def test_duckdb_joins_if_the_tables_are_large(session: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A range of keys may be too large for the columns that are looked up, or for the tables of several lookups."""
+    query = "SELECT count(*), sum(s.w) FROM facts f JOIN keys s ON f.k = s.k"
+    session.sql("SET shark.kernels=always")
+    made = rows(session, query)
+    tried: list[bool] = []
+    original = lookup_tables.lookup_table
+
+    def noted(*args: Any) -> Any:
+        table = original(*args)
+        tried.append(table is not None)
+        return table
+
+    monkeypatch.setattr(lookup_tables, "lookup_table", noted)
+    for most, is_made in ((20, False), (200, True)):
+        monkeypatch.setattr(lookup_tables, "_MOST_ITEMS", most)
+        assert rows(session, query) == made
+        assert tried.pop() == is_made
 
 
 def test_figures_of_a_lookup(session: sharkpy.SharkContext) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _SMALL, _SPARSE = 1 << 18, 4
 """Items up to which a table costs little, and their number for each row above which a hash table is faster."""
+_MOST_ITEMS = 1 << 25
+"""Items of all tables of a task: 256 MB at most."""
 BlockRows = Sequence[Any]
 """Needed rows of each block; None: all of it."""
 
@@ -55,15 +57,19 @@ def lookup_tables(
 
     kernels = [spec for spec in program.inputs if isinstance(spec, KernelColumns) and spec.lookups]
     found: dict[str, list[LookupTable]] = {}
+    left = _MOST_ITEMS
     for kernel in kernels:
         found[kernel.relation] = []
         for lookup in kernel.lookups:
             relation = lookup.blocks.relation
             blocks = [open_block(handle) for handle in blocks_of.get(relation, ())]
             most = max(_SMALL, _SPARSE * (num_rows(kernel.relation) + num_rows(relation)))
+            num_columns = max(len(kernel.columns.intersection(lookup.blocks.aliases)), 1)
+            most = min(most, left // num_columns)
             table = lookup_table(lookup, blocks, reduced.get(relation), kernel.columns, threads, most)
             if table is None:
                 return None
+            left -= sum(map(len, table.columns.values()))
             found[kernel.relation].append(table)
     return found
 

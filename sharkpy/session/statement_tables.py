@@ -125,7 +125,7 @@ def _parsed(lines: Sequence[str], schema: pa.Schema) -> pa.Table:
     import pyarrow.json as pj
 
     if not lines:
-        return pa.Table.from_batches([], schema)
+        return schema.empty_table()
     # Arrow refuses halves of surrogate pairs. A question mark replaces each.
     valid = (json.dumps(json.loads(one), ensure_ascii=False) if "\\ud" in one else one for one in lines)
     data = "\n".join(valid).encode("utf-8", "replace")

@@ -35,6 +35,8 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 """Arrow's type for each DuckDB type that `forms` may name."""
 _LEAST_CACHED = 256
 """Number of rows from which taking them again costs more than a lookup."""
+_MOST_CACHED = 0.5
+"""Share of a block's rows above which a copy of them is not worth its place in the cache."""
 _WORTH_TAKING = 0.5
 """Share of matching rows above which removing the other rows costs more than it saves."""
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -55,7 +57,9 @@ def read_column(block: Block, name: str, form: str, known: tuple[str | None, ...
 
 
 def read_rows(block: Block, spec: BlockColumns, rows: AnyArray) -> pa.Table:
-    """Return the same as `read_block` for the rows at the positions `rows`. Narrow columns are not decoded whole."""
+    """Return the same as `read_block` for the rows at the positions `rows`. Few rows are decoded without the others."""
+    if len(rows) > _MOST_CACHED * block.num_rows:
+        return read_block(block, spec).take(rows)
     forms = spec.forms or ("",) * len(spec.names)
     values = spec.values or ((),) * len(spec.names)
     columns = [

@@ -106,12 +106,20 @@ class BlockColumns:
     """Key sets of stored integer columns. Rows with values outside the set may be removed."""
     sample: RowSample | None = None
     filter: RowFilter | None = None
-    """Predicate of rows that are needed. The program's SQL applies it too."""
+    """Predicate of rows that are needed. The program's SQL, if any, applies it too."""
     reduced_above: int | None = None
     """Number of rows above which a task leaves out rows that are not needed; None: never."""
     first: FirstRows | None = None
     """Order of the rows that are needed, after the filter."""
     called: tuple[CalledFunction, ...] = ()
+    passed: tuple[tuple[str, str], ...] = ()
+    """Columns of a relation that is passed on, by alias, and their names. The filter is true for all rows of it."""
+
+    def passed_on(self) -> BlockColumns:
+        """Return the passed columns as they are passed: in their logical types."""
+        places = [self.aliases.index(alias) for alias, _ in self.passed]
+        names = tuple(self.names[place] for place in places)
+        return BlockColumns(self.relation, names, tuple(name for _, name in self.passed), self.schema.select(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +238,8 @@ StageInput = DataInput | StepColumns | KernelColumns
 class StageProgram:
     """Program: `sql` reads the inputs' relations and yields the columns `output` (names as in the SQL).
 
-    If `sql` is empty, the only input is passed on unchanged. Relation names are unique in a program and the programs
-    within it.
+    If `sql` is empty, the only input is passed on: unchanged, or the `passed` columns of its filter's rows. Relation
+    names are unique in a program and the programs within it.
     """
 
     sql: str

@@ -142,6 +142,58 @@ def test_duckdb_reads_only_the_rows_that_are_needed(session: sharkpy.SharkContex
     assert "default.big" in decided
 
 
+FILTERED = [
+    "SELECT id, t, d, p FROM big WHERE k > 10",
+    "SELECT t, id AS again, id, CAST(id AS DECIMAL(10,2)) FROM big WHERE id < 2900 AND id > 3",
+    "SELECT d AS day, id AS first, id AS second, w, k FROM big WHERE w > 5",
+    "SELECT p, t, d, cost FROM costs WHERE cost > 20.5",
+    "SELECT cost, id FROM costs WHERE d >= '2024-03-01' AND cost < 700",
+    "SELECT id, t FROM big WHERE k = 17 AND w > 3",
+    "SELECT p FROM big WHERE id >= 0",
+    "SELECT id FROM big WHERE k IS NULL",
+    "SELECT * FROM (SELECT id, w AS x FROM big WHERE k > 3) q WHERE x < 50",
+    "SELECT b.id, q.n FROM (SELECT id AS n, t FROM big WHERE id > 2980) q JOIN small b ON b.t = q.t",
+]
+
+
+@pytest.mark.parametrize("query", FILTERED)
+def test_filtered_rows_that_are_passed_on(session: sharkpy.SharkContext, query: str) -> None:
+    session.sql(
+        """CREATE TABLE IF NOT EXISTS costs TBLPROPERTIES ('shark.cache' = 'MEMORY') AS
+        SELECT *, CAST(id * 0.25 AS DECIMAL(9,2)) AS cost FROM big"""
+    )
+    session.sql("SET shark.kernels=never")
+    expected = session.sql(query).to_arrow()
+    assert expected.num_rows
+    session.sql("SET shark.kernels=always")
+    for placed in ("true", "false", "true"):
+        session.sql(f"SET shark.placement.driver={placed}")
+        found = session.sql(query).to_arrow()
+        assert found.schema == expected.schema
+        assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, expected.to_pylist()))
+    assert rows(session, query.replace("WHERE", "WHERE id < 0 AND", 1)) == []
+
+
+def test_duckdb_does_not_see_rows_that_are_only_filtered(session: sharkpy.SharkContext) -> None:
+    session.sql("SET shark.kernels=always")
+    passed = "(rows are handed on as they are)"
+
+    def program(query: str) -> list[str]:
+        return [line for (line,) in rows(session, f"EXPLAIN EXTENDED {query}")]
+
+    assert passed in program("SELECT t, id FROM big WHERE k > 10")
+    for query in (
+        "SELECT t, id + 1 FROM big WHERE k > 10",
+        "SELECT t, id FROM big WHERE k > 10 AND t LIKE 't1%'",
+        "SELECT t, CAST(id AS BIGINT) FROM big WHERE k > 10",
+        "SELECT t, id FROM big WHERE k > 10 LIMIT 3",
+        "SELECT DISTINCT t FROM big WHERE k > 10",
+    ):
+        assert passed not in program(query), query
+    session.sql("SET shark.kernels=never")
+    assert passed not in program("SELECT t, id FROM big WHERE k > 10")
+
+
 def test_dates_and_single_rows_restrict_too(session: sharkpy.SharkContext) -> None:
     session.sql("SET shark.kernels=always")
     assert (

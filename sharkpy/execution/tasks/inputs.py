@@ -13,7 +13,7 @@ from dataclasses import field
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -25,6 +25,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_same_host
 from sharkpy.execution.tasks.error_conversion import as_shark_error, raised_by
 from sharkpy.execution.tasks.payloads import read_payloads
+from sharkpy.execution.tasks.rebuilt_reads import read_or_rebuild, rebuild_for
 from sharkpy.execution.tasks.report import OperatorFigures
 from sharkpy.physical.stage_program import (
     BlockColumns,
@@ -57,8 +58,6 @@ _LARGE_ROWS = 1_000_000
 
 _FILE_FAULTS = ("Error", "InternalException", "InvalidInputException", "IOException", "SerializationException")
 """Exceptions of DuckDB that a file's content may cause."""
-_Read = TypeVar("_Read")
-_Made = TypeVar("_Made")
 Rebuild = Callable[[BlockHandle], bool]
 """Function that rebuilds a lost or damaged block in the task; returns False if it cannot."""
 _NAMES = re.compile(r"""'[^']*'|"[^"]*"|\bin[0-9]+\b""")
@@ -190,9 +189,11 @@ def open_input(
         case BlockColumns(relation):
             handles = dict(data.part.blocks).get(relation, ())
             if not handles:
-                return [_no_rows(spec)]
+                return [_no_rows(spec.passed_on() if spec.passed else spec)]
             metrics.rows_in += sum(handle.num_rows for handle in handles)
             count_places(handles, metrics)
+            if spec.passed:
+                return [_passed_rows(spec.passed_on(), handles, data, rows or (None,) * len(handles))]
             return _read_blocks(spec, handles, data, rows or (None,) * len(handles))
         case KernelColumns():
             from sharkpy.execution.tasks.kernel_rows import open_kernel
@@ -296,29 +297,23 @@ def _read_blocks(
     Blocks beyond the limit of decoded bytes are streamed; mapped columns do not count.
     """
     from sharkpy.columnar.store import open_block
-    from sharkpy.physical.integer_columns import decoded_bytes, read_block, read_rows, with_keys
-
-    def table_of(block: Block, needed: BlockRows) -> pa.Table:
-        if not spec.names:
-            return _rows_only(block.num_rows if needed is None else len(needed))
-        return read_block(block, spec) if needed is None else read_rows(block, spec, needed)
+    from sharkpy.physical.integer_columns import decoded_bytes, with_keys
 
     def read(place: int) -> pa.Table:
         handle = handles[place]
         try:
-            table = table_of(blocks[place], rows[place])
+            table = _table_of(blocks[place], spec, rows[place])
         except CorruptionError as error:
-            _rebuild_for(error, handle, data)
+            rebuild_for(error, handle, data)
             blocks[place] = open_block(handle)
-            table = table_of(blocks[place], rows[place])
+            table = _table_of(blocks[place], spec, rows[place])
         return _with_calls(with_keys(_sampled(table, spec, handle), spec), spec)
 
     groups: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
     # Damage is found before the first row if possible.
-    blocks = [_read_or_rebuild(open_block, handle, data) for handle in handles]
+    blocks = [read_or_rebuild(open_block, handle, data) for handle in handles]
     size = num_read = 0
-    sizes = [block.num_rows if needed is None else len(needed) for block, needed in zip(blocks, rows, strict=True)]
-    with contextlib.closing(_read_in_parallel(read, sizes, data.threads)) as read_tables:
+    with contextlib.closing(_read_in_parallel(read, _sizes(blocks, rows), data.threads)) as read_tables:
         for table in read_tables:
             groups[table.schema.remove_metadata()].append(table.replace_schema_metadata(None))
             size += decoded_bytes(blocks[num_read], table)
@@ -329,33 +324,35 @@ def _read_blocks(
     return tables if num_read == len(blocks) else [*tables, _stream_blocks(spec, handles[num_read:], data)]
 
 
-def rebuilding(make: Callable[[], _Made], handles: Iterable[BlockHandle], data: TaskData) -> _Made:
-    """Return what `make` makes from blocks. It runs again after the task has rebuilt a lost or damaged block."""
-    by_id = {handle.block_id: handle for handle in handles}
-    while True:
-        try:
-            return make()
-        except CorruptionError as error:
-            # Each block is made again at most once.
-            damaged = by_id.pop(error.block_id or "", None)
-            if damaged is None:
-                raise
-            _rebuild_for(error, damaged, data)
+def _passed_rows(
+    spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData, rows: Sequence[BlockRows]
+) -> BatchStream:
+    """Return a stream of the needed rows that reads a few blocks at once, since a query's answer may be large."""
+    from sharkpy.columnar.store import open_block
+
+    schema = _no_rows(spec).schema
+
+    def read(place: int) -> pa.Table:
+        table = read_or_rebuild(lambda one: _table_of(open_block(one), spec, rows[place]), handles[place], data)
+        return cast_table(table, schema)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        tables = _read_in_parallel(read, _sizes(handles, rows), data.threads)
+        return (batch for table in tables for batch in table.to_batches())
+
+    return BatchStream(schema, batches)
 
 
-def _read_or_rebuild(read: Callable[[BlockHandle], _Read], handle: BlockHandle, data: TaskData) -> _Read:
-    """Read the block. If it was lost or damaged and the task can rebuild it, read it again."""
-    try:
-        return read(handle)
-    except CorruptionError as error:
-        _rebuild_for(error, handle, data)
-        return read(handle)
+def _table_of(block: Block, spec: BlockColumns, needed: BlockRows) -> pa.Table:
+    from sharkpy.physical.integer_columns import read_block, read_rows
+
+    if not spec.names:
+        return _rows_only(block.num_rows if needed is None else len(needed))
+    return read_block(block, spec) if needed is None else read_rows(block, spec, needed)
 
 
-def _rebuild_for(error: CorruptionError, handle: BlockHandle, data: TaskData) -> None:
-    """Rebuild the block of `error`; raise `error` if the task cannot."""
-    if data.rebuild is None or not data.rebuild(handle):
-        raise error
+def _sizes(blocks: Sequence[Block | BlockHandle], rows: Sequence[BlockRows]) -> list[int]:
+    return [one.num_rows if needed is None else len(needed) for one, needed in zip(blocks, rows, strict=True)]
 
 
 def _read_in_parallel(read: Callable[[int], pa.Table], rows: Sequence[int], threads: int) -> Generator[pa.Table]:
@@ -383,7 +380,7 @@ def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: Tas
 
     def batches() -> Iterator[pa.RecordBatch]:
         for handle in handles:
-            yield from _read_or_rebuild(read, handle, data).to_batches()
+            yield from read_or_rebuild(read, handle, data).to_batches()
 
     return BatchStream(schema, batches)
 

@@ -14,10 +14,11 @@ from sharkpy.base.errors import InternalError
 from sharkpy.columnar import arrow_buffers
 from sharkpy.columnar.block_cache import column_cache
 from sharkpy.columnar.machine_steps import Step
-from sharkpy.execution.tasks.inputs import BlockRows, TaskData, TaskMetrics, count_places, rebuilding
+from sharkpy.execution.tasks.inputs import BlockRows, TaskData, TaskMetrics, count_places
 from sharkpy.execution.tasks.kernel_steps import MachineProgram, PackedKey, machine_program
 from sharkpy.execution.tasks.lookup_tables import LookupTable
 from sharkpy.execution.tasks.machine_work import BlockWork, Numbers, State, nullable_columns, run_morsels
+from sharkpy.execution.tasks.rebuilt_reads import rebuilding
 from sharkpy.execution.tasks.report import SCAN, OperatorFigures
 from sharkpy.physical.integer_columns import ARROW_TYPES, read_column
 from sharkpy.physical.stage_program import BlockColumns, GroupKey, KernelColumns

@@ -84,9 +84,12 @@ def reduced_inputs(program: StageProgram, part: TaskInput, connection: DuckDBPyC
 
 
 def _is_exact(spec: BlockColumns, *, is_kernel: bool) -> bool:
-    """Whether exactly the filter decides: a kernel has no code for its texts, or the first rows are chosen after it."""
+    """Whether exactly the filter decides: nothing applies it later, or the first rows are chosen after it.
+
+    A kernel has no code for its texts.
+    """
     has_texts = spec.filter is not None and bool(spec.filter.texts)
-    return is_kernel and has_texts if spec.first is None else True
+    return bool(spec.passed) or spec.first is not None or (is_kernel and has_texts)
 
 
 def _reduced(relations: list[_Relation], edges: Sequence[KeyEdge], connection: DuckDBPyConnection) -> Reduced:
@@ -174,8 +177,8 @@ class _Relation:
             for place, block in enumerate(blocks):
                 if found[place] is None:
                     rows = next(made)
-                    is_worth = self.is_exact or len(rows) <= _MOST_KEPT * block.num_rows
-                    found[place] = cache.put(block, key, rows if is_worth else _ALL)
+                    most = block.num_rows - 1 if self.is_exact else _MOST_KEPT * block.num_rows
+                    found[place] = cache.put(block, key, rows if len(rows) <= most else _ALL)
         return [None if rows is None or rows.type == pa.null() else rows for rows in found]
 
     def fingerprint(self, alias: str) -> str:

@@ -27,7 +27,6 @@ from sharkpy.execution.tasks.inputs import (
     TaskData,
     TaskMetrics,
     open_input,
-    rebuilding,
     registered_inputs,
     relation_batches,
 )
@@ -40,6 +39,7 @@ from sharkpy.execution.tasks.partitioned_writes import (
     write_partitioned_files,
 )
 from sharkpy.execution.tasks.planned_queries import planned_query
+from sharkpy.execution.tasks.rebuilt_reads import rebuilding
 from sharkpy.execution.tasks.reduced_inputs import reduced_inputs
 from sharkpy.execution.tasks.report import BlockResult, FileResult, read_figures, spilled_bytes
 from sharkpy.execution.tasks.shared_scans import SharedScan, shared_scans, with_shared_scans, with_splits

@@ -26,6 +26,7 @@ from sharkpy.physical.operators import StepOperator
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.plan_shape import plan_shape
 from sharkpy.physical.stage_program import (
+    BlockColumns,
     KernelColumns,
     KeyEdge,
     ResultSink,
@@ -48,7 +49,7 @@ MOST_CALLS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class LoweredFragment:
-    """Fragment as `sql` over `inputs` ("" passes the only input on). `leaves` are scans and reads by relation name."""
+    """Fragment as `sql` over `inputs`, or "" as in StageProgram. `leaves` are scans and reads by relation name."""
 
     sql: str
     inputs: tuple[StageInput, ...]
@@ -92,13 +93,32 @@ def _lowered(
     is_input = isinstance(fragment, _PASSED_ON) and select.is_bare and not _is_read_by_query(fragment)
     logical = all(select.scope[column.column_id].integer_type is None for column in output)
     passes = is_input and logical and bool(output) and not builder.queries
-    sql = "" if passes else builder.finished(select, output)
+    filtered = None if passes else _filtered_scan(select, output, builder)
+    if filtered is not None:
+        builder.inputs[0] = filtered
+    sql = "" if passes or filtered is not None else builder.finished(select, output)
     _check_size(fragment, sql)
     functions = functions_used(fragment) if sql else ()
     edges, decisions = key_edges(fragment, builder.leaves, shapes)
     inputs, leaves = tuple(builder.inputs), tuple(builder.leaves)
     keeps_order = any(isinstance(node, operators.HashJoin) and node.multiplies for node in fragment.walk())
     return LoweredFragment(sql, inputs, leaves, functions, (*builder.kernels, *decisions), edges, keeps_order)
+
+
+def _filtered_scan(select: Select, output: tuple[ColumnRef, ...], builder: Builder) -> BlockColumns | None:
+    """Return the only input as one that is passed on, if the query only filters it, and kernels can do so."""
+    spec = builder.inputs[0] if len(builder.inputs) == 1 else None
+    if not isinstance(spec, BlockColumns) or spec.filter is None or spec.filter.texts or spec.keys or spec.called:
+        return None
+    is_filter = select.is_open and select.source == spec.relation and len(select.where) == len(spec.filter.conditions)
+    if not is_filter or select.rows is None or not select.rows.are_many or not output:
+        return None
+    stored = {f'"{alias}"': (alias, field.dtype) for alias, field in zip(spec.aliases, spec.schema, strict=True)}
+    values = [select.scope[column.column_id] for column in output]
+    if not all(stored.get(value.sql, ("", None))[1] == value.dtype for value in values):
+        return None
+    passed = [(stored[value.sql][0], column_name(one.column_id)) for one, value in zip(output, values, strict=True)]
+    return replace(spec, passed=tuple(passed))
 
 
 def _is_read_by_query(fragment: PhysicalPlan) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sharkpy.base.cached_property import cached_property
 from sharkpy.base.records import dataclass
 from sharkpy.columnar import arrow_buffers, kernels
 from sharkpy.columnar.domain import Domain, domain_of

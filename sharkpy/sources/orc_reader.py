@@ -5,13 +5,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing, suppress
-from functools import cached_property
 from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.orc
 
+from sharkpy.base.cached_property import cached_property
 from sharkpy.sources.arrow import Array, check_names, leaves_of, pc, with_leaves
 from sharkpy.sources.file_errors import format_error
 from sharkpy.sources.layout import DataFile

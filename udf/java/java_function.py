@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sharkpy.base.cached_property import cached_property
 from sharkpy.base.errors import BindError, InternalError, TypeMismatchError
 from sharkpy.base.records import dataclass
 from sharkpy.udf.function import AggregateFunction, NullPolicy, ScalarFunction, TableFunction

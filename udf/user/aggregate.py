@@ -7,12 +7,12 @@ tasks. If the class has no `merge`, one task has all rows of a group, in order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.cached_property import cached_property
 from sharkpy.base.records import dataclass
 from sharkpy.udf.duckdb_sql import duckdb_type
 from sharkpy.udf.function import AggregateFunction, NullPolicy

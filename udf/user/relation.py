@@ -6,8 +6,8 @@ import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from functools import cached_property
 
+from sharkpy.base.cached_property import cached_property
 from sharkpy.base.records import dataclass
 from sharkpy.udf.function import RelationFunction
 from sharkpy.udf.user.function import FunctionUse, Routine, make_key

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.cached_property import cached_property
 from sharkpy.base.records import dataclass
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.signatures import returns, takes

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from sharkpy.base.cached_property import cached_property
 from sharkpy.base.records import dataclass
 from sharkpy.udf.function import NullPolicy, TableFunction
 from sharkpy.udf.signatures import takes

@@ -12,13 +12,13 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sharkpy.base.cached_property import cached_property
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import CorruptionError, ParameterError
 from sharkpy.base.records import dataclass

@@ -8,12 +8,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from sharkpy.base.cached_property import cached_property
 from sharkpy.base.errors import SharkError
 from sharkpy.base.records import dataclass
 from sharkpy.ml.graph.vertex_ids import Ids, to_numpy

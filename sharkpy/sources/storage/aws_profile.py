@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Hashable, Mapping
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
+from sharkpy.base.cached_property import cached_property
 from sharkpy.base.cancellation import cancellable_lock, check_cancelled
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.records import dataclass

@@ -152,6 +152,18 @@ def test_nothing_heavy_is_imported_by_connect(tmp_path: Path) -> None:
     assert answer.stdout.strip() == "[]"
 
 
+def test_create_and_cache_table_import_no_streams_and_no_other_formats(tmp_path: Path) -> None:
+    program = (
+        "import sys, sharkpy; c = sharkpy.connect(warehouse=sys.argv[1]); "
+        "c.sql('CREATE TABLE t (a INT) STORED AS PARQUET'); c.sql('CACHE TABLE t'); "
+        "print([m for m in sys.modules if m.startswith(('sharkpy.sql.incremental.', 'sharkpy.sources.avro', "
+        "'sharkpy.sources.csv_files.', 'sharkpy.sources.orc_reader'))]); c.stop()"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
 @pytest.mark.spark
 def test_rdd_placement_gives_the_same(tmp_path: Path) -> None:
     sql = "SELECT s, count(*), sum(k) FROM t GROUP BY s ORDER BY s"

@@ -63,7 +63,6 @@ from sharkpy.sources.layout import numbered_name
 from sharkpy.sources.named_files import files_at
 from sharkpy.sources.remote_files import has_files
 from sharkpy.sources.staged_files import take_back
-from sharkpy.sources.undeclared_columns import columns_of_files
 from sharkpy.values.types import Schema
 
 
@@ -355,6 +354,9 @@ def with_inferred_columns(command: CreateTable, session: EngineSession) -> Creat
     """
     if len(command.schema) or command.storage is None or command.location is None:
         return command
+    # It imports the readers of all formats.
+    from sharkpy.sources.undeclared_columns import columns_of_files
+
     found = files_at(command.location, session.restrictions.check_path, session.catalog.named_access_id)
     if found.partitions:
         message = f'"{uri.redacted(command.location)}" has folders of Hive partitions, as "{found.partitions[0][0]}"'

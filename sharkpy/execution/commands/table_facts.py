@@ -24,7 +24,6 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.execution.tables.data_files import files_if_listed, table_files
 from sharkpy.sql.binder import bind_state_progress
-from sharkpy.sql.incremental.divided_query import IS_IDLE, LATE_ROWS, NOT_IDLE
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.table_cache import TableCache
@@ -194,6 +193,8 @@ class StreamProgress:
 
 def stream_progress(table: Table, session: EngineSession) -> StreamProgress | None:
     """Return the progress of a table's query; None for a table without state or with a failing query."""
+    from sharkpy.sql.incremental.divided_query import IS_IDLE, LATE_ROWS, NOT_IDLE
+
     state = session.catalog.state_table(table) if table.has_state else None
     query = None if state is None else session.catalog.streams.find(state.continuous)
     if state is None or query is None:
@@ -232,6 +233,8 @@ def watermark_facts(table: Table, session: EngineSession) -> list[Fact]:
 
 
 def _progress_facts(progress: StreamProgress) -> Iterator[Fact]:
+    from sharkpy.sql.incremental.divided_query import NOT_IDLE
+
     shown = dict(progress.watermarks)
     if progress.may_be_idle:
         shown[NOT_IDLE] = progress.watermark

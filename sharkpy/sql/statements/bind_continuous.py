@@ -23,7 +23,6 @@ from sharkpy.plan.commands import (
     ShowEpochs,
 )
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.sql.incremental.divide_query import NoStreamError
 from sharkpy.sql.queries.bind_view import divided_view
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_epoch import new_state
@@ -72,6 +71,8 @@ def bind_create_alias(binder: CommandBinder) -> CreateContinuousTable:
 
     These are other systems' words for a continuous table. The rest of the statement is the same.
     """
+    from sharkpy.sql.incremental.divide_query import NoStreamError
+
     reader = binder.reader
     is_view = reader.expect_any("STREAMING", "MATERIALIZED") == "MATERIALIZED"
     reader.expect("VIEW" if is_view else "TABLE")

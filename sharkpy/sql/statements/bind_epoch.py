@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ColumnNotFoundError, UnsupportedError
 from sharkpy.base.records import dataclass
@@ -11,14 +12,16 @@ from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.catalog.model import CACHE_PROPERTY, CacheMode, Table, TableKind
 from sharkpy.plan.commands import Insert, KeptState, LateRows, MultiInsert, StateInserts, queries_of
 from sharkpy.plan.logical import LogicalPlan, Project, Scan, Values
-from sharkpy.sql.incremental.divide_query import EmittingQueries, divide_emitting_queries, divide_query
-from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.queries.bind_table import scan
 from sharkpy.sql.queries.bind_view import bind_view
 from sharkpy.sql.statements.bind_insert import insertable
 from sharkpy.sql.statements.command_binder import CommandBinder, find_insert
 from sharkpy.sql.statements.stored_queries import epoch_inserts
 from sharkpy.values.types import Field, Schema
+
+if TYPE_CHECKING:
+    from sharkpy.sql.incremental.divide_query import EmittingQueries
+    from sharkpy.sql.incremental.divided_query import DividedQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,8 @@ def divided_state(binder: CommandBinder, state: Table) -> DividedQuery:
 
     Raise BindError 55000 if its state is now different from the stored one.
     """
+    from sharkpy.sql.incremental.divide_query import divide_query
+
     if state.gives:
         found: DividedQuery | None = emitting_queries(binder, state, queries_of_text(binder)[1]).state
     else:
@@ -162,6 +167,8 @@ def divided_state(binder: CommandBinder, state: Table) -> DividedQuery:
 
 def emitting_queries(binder: CommandBinder, state: Table, queries: Sequence[LogicalPlan]) -> EmittingQueries:
     """Return the bound queries of a continuous insert or sink, with their state."""
+    from sharkpy.sql.incremental.divide_query import divide_emitting_queries
+
     assert state.emit in (EmitMode.APPEND, EmitMode.UPDATE)  # other modes are refused
     return divide_emitting_queries(queries, binder.context, state.emit, expires=state.expires)
 

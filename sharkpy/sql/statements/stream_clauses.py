@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -20,18 +21,14 @@ from sharkpy.plan.commands import History, OnBadRow, StartFrom
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.grammar.parser import tokenize
 from sharkpy.sql.grammar.token_reader import TokenReader
-from sharkpy.sql.incremental.divide_query import (
-    EmittingQueries,
-    check_row_wise,
-    divide_emitting_queries,
-    divide_query,
-    needs_state,
-)
-from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.session_time import MOMENT_HINT, moment_text, parse_moment
 from sharkpy.sql.statements.bind_table_clauses import ENDS, TableClauses, read_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.stored_queries import StoredQuery, bind_stored_query
+
+if TYPE_CHECKING:
+    from sharkpy.sql.incremental.divide_query import EmittingQueries
+    from sharkpy.sql.incremental.divided_query import DividedQuery
 
 _CLAUSES = ("TRIGGER", "EMIT", "LATE", "ON", "START", "WITH")
 """Words that begin the clauses of continuous queries."""
@@ -69,6 +66,8 @@ def check_altered(binder: CommandBinder, table: Table, queries: Sequence[Logical
     Raise UnsupportedError if they cannot be maintained with the stored state. Whether they have the same state is
     checked when the old queries are bound.
     """
+    from sharkpy.sql.incremental.divide_query import check_row_wise, needs_state
+
     if not table.has_state:
         for query in queries:
             check_row_wise(query)
@@ -92,6 +91,8 @@ def bind_divided_query(
     binder: CommandBinder, clauses: StreamClauses, database: str
 ) -> tuple[StoredQuery, DividedQuery | None]:
     """Bind the rest of the statement as a continuous query. Divide it if it needs state."""
+    from sharkpy.sql.incremental.divide_query import divide_query
+
     token = binder.reader.current
     kept = bind_stored_query(binder, database)
     with binder.place_of(token):
@@ -111,6 +112,8 @@ def divide_sink_queries(
 
     `only_final` is the reason why the target accepts only final rows; empty if it accepts changes.
     """
+    from sharkpy.sql.incremental.divide_query import divide_emitting_queries, needs_state
+
     if not needs_state(queries):
         check_row_wise_clauses(clauses)
         return None

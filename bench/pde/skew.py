@@ -77,7 +77,8 @@ def _load(context: Any, folder: Path) -> None:
         path = folder / f"{name}.parquet"
         pq.write_table(pa.table({column: pa.array(values, pa.int64()) for column, values in columns.items()}), path)
         listed = ", ".join(f"{column} BIGINT" for column in columns)
-        context.sql(f"CREATE TABLE {name} ({listed}) TBLPROPERTIES ('shark.cache' = 'MEMORY')").fetchall()
+        stored = "STORED AS PARQUET TBLPROPERTIES ('shark.cache' = 'MEMORY')"
+        context.sql(f"CREATE TABLE {name} ({listed}) {stored}").fetchall()
         context.sql(f"LOAD DATA LOCAL INPATH '{path}' INTO TABLE {name}").fetchall()
 
 

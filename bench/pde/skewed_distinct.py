@@ -61,7 +61,7 @@ def _load(context: Any, folder: Path) -> None:
     path = folder / "events.parquet"
     pq.write_table(pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()}), path)
     listed = ", ".join(f"{name} BIGINT" for name in columns)
-    context.sql(f"CREATE TABLE events ({listed}) TBLPROPERTIES ('shark.cache' = 'MEMORY')").fetchall()
+    context.sql(f"CREATE TABLE events ({listed}) STORED AS PARQUET TBLPROPERTIES ('shark.cache' = 'MEMORY')").fetchall()
     context.sql(f"LOAD DATA LOCAL INPATH '{path}' INTO TABLE events").fetchall()
 
 

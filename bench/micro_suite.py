@@ -112,12 +112,10 @@ def _functions(runs: int) -> list[Figure]:
         comparison(
             *(f"a function called for each of {CALLS:,} integers", "ms", by_row, {"plain Python": in_python}),
             *("at most 1,500", by_row <= 1500),
-            is_key=True,
         ),
         comparison(
             *(f"a function of NumPy arrays, {CALLS:,} numbers", "ms", vectorised, {"NumPy alone": in_numpy}),
             *("at most 1.5 times NumPy", vectorised <= 1.5 * in_numpy),
-            is_key=True,
         ),
     ]
 

@@ -19,8 +19,7 @@ _HEAD = f"""# Benchmarks
 page from those files: the key figures of the newest run of each measurement. Older runs are in git.
 
 - **Peers:** after a value, how many times better sharkpy is: faster, or smaller. Below 1 the peer is better.
-- **Conditions:** engines run one after another, each in a process of its own, on the same files, with {CORES} threads.
-  Their answers are compared. Times of queries are medians of warm runs; a repeated text is planned once.
+- **Conditions:** engines run in turn with {CORES} threads. Answers are compared. Medians of warm runs, planned once.
 - **Engines:** `sharkpy-rdd` runs every stage as an RDD job. Spark SQL reads `CACHE TABLE`; DuckDB has native tables."""
 
 

@@ -77,6 +77,12 @@ class FirstRows:
     nulls_first: bool
     groups: tuple[GroupKey, ...] = ()
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """Columns that the codes read, by alias."""
+        codes = (self.order, *(key.code for key in self.groups))
+        return frozenset(name for code in codes for name in code.columns())
+
 
 @dataclass(frozen=True, slots=True)
 class CalledFunction:

@@ -78,6 +78,8 @@ QUERIES = [
     "SELECT b.id, s.t FROM big b JOIN small s ON b.w = s.w WHERE s.k = (SELECT max(k) FROM small) OR s.id = 5",
     "SELECT id FROM big b WHERE k = (SELECT max(w) FROM small s WHERE s.k = b.w)",
     "SELECT s.id, b.id FROM small s JOIN (SELECT * FROM big ORDER BY id LIMIT 50) b ON s.k = b.k WHERE s.w < 20",
+    "SELECT id, k + w FROM big ORDER BY k + w DESC NULLS LAST, id LIMIT 30",
+    "SELECT id FROM big WHERE t < 't7' ORDER BY CASE WHEN k > 30 THEN w ELSE -id END, id LIMIT 50",
     "SELECT real, id FROM (SELECT id, CASE id % 7 WHEN 0 THEN NULL WHEN 1 THEN -id ELSE id / 9 END AS real FROM big) x"
     " ORDER BY real DESC NULLS FIRST, id LIMIT 600",
     *(
@@ -89,6 +91,7 @@ QUERIES = [
             ("row_number()", "t", "id", "", "r = 4"),
             ("row_number()", "w", "k NULLS LAST, id DESC", "", "r BETWEEN 2 AND 5"),
             ("rank()", "k + w, d", "d NULLS FIRST, id", "", "3 > r"),
+            ("row_number()", "k", "w - k DESC, id", "", "r < 3"),
             ("row_number()", "1", "id DESC", "WHERE k > 9", "r <= 20"),
             ("dense_rank()", "k", "w", "", "r <= 1"),
             ("row_number()", "k", "id", "", "r <= 0 OR id < 9"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -157,7 +157,7 @@ def _helpers(process: int) -> Executor:  # noqa: ARG001 - a forked process has t
     return ThreadPoolExecutor(max((os.cpu_count() or 1) - 1, 1), thread_name_prefix="sharkpy-kernel")
 
 
-def nullable_columns(spec: BlockColumns, used: set[str], blocks: Sequence[Block]) -> frozenset[str]:
+def nullable_columns(spec: BlockColumns, used: Iterable[str], blocks: Sequence[Block]) -> frozenset[str]:
     """Return the subset of the `used` columns, by alias, that have NULLs."""
     columns = dict(zip(spec.aliases, spec.names, strict=True))
     return frozenset(alias for alias in used if any(block.statistics[columns[alias]].null_count for block in blocks))

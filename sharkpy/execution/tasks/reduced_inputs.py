@@ -313,8 +313,7 @@ def _first_rows(
 
     Each thread has a heap of each group's least numbers. Rows that get into one are tested again by all threads' heaps.
     """
-    used = {first.order.name, *(name for key in first.groups for name in key.code.columns())}
-    nullable = nullable_columns(spec, used, blocks)
+    nullable = nullable_columns(spec, first.columns, blocks)
     program = first_program(first, nullable, is_open=True)
     assert program.num_groups is not None
     size = program.num_groups + bool(program.keys), first.count

@@ -180,12 +180,11 @@ def mark_first_rows(
     known = tuple(key for key in keys if key is not None)
     if not isinstance(spec, BlockColumns) or spec.reduced_above is None or code is None or len(known) < len(keys):
         return
-    names = {*code.columns(), *(name for key in known for name in key.code.columns())}
     num_places = math.prod(key.high - key.low + 2 for key in known) * count
     most_places = _MOST_FIRST if scan.kernels == "always" else min(_MOST_FIRST, scan.bounds.most_rows or 0)
     is_small = num_places <= most_places
-    if is_small and names.issubset(spec.aliases) and all(map(_is_constant, conjuncts(scan.predicate))):
-        first = FirstRows(code, count, order.ascending, order.nulls_first, known)
+    first = FirstRows(code, count, order.ascending, order.nulls_first, known)
+    if is_small and first.columns.issubset(spec.aliases) and all(map(_is_constant, conjuncts(scan.predicate))):
         builder.inputs[place] = replace(spec, first=first)
 
 

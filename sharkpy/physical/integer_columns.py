@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.base.errors import InternalError
-from sharkpy.columnar.arrow_buffers import part
+from sharkpy.columnar.arrow_buffers import missing_rows, part
 from sharkpy.columnar.block_cache import array_buffers, column_cache
 from sharkpy.columnar.encoded_column import DictionaryForm, NarrowForm, ScanForm
 from sharkpy.physical.stage_program import BlockColumns
@@ -216,7 +216,6 @@ def _like(source: AnyArray, values: Numbers, target: pa.DataType) -> AnyArray:
     """Return `values` with the NULLs of `source`."""
     validity = None
     if source.null_count:
-        is_valid = np.asarray(pc.is_valid(source), np.bool_)
-        validity = pa.py_buffer(np.packbits(is_valid, bitorder="little").data)
+        validity = pa.py_buffer(np.packbits(~missing_rows(source), bitorder="little").data)
     data = pa.py_buffer(np.ascontiguousarray(values).data)
     return pa.Array.from_buffers(target, len(values), [validity, data])

@@ -10,6 +10,7 @@ import pytest
 import sharkpy
 from sharkpy.execution.tasks import lookup_tables
 from tests.rows import rows
+from tests.session.kernel_decisions import planned
 
 ROWS = 3000
 
@@ -35,12 +36,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
         for name, query in tables.items():
             made.sql(f"CREATE TABLE {name} TBLPROPERTIES ('shark.cache' = 'MEMORY') AS {query}").close()
         yield made
-
-
-def planned(session: sharkpy.SharkContext, query: str, kernels: str) -> list[str]:
-    """Return the decisions about kernels."""
-    session.sql(f"SET shark.kernels={kernels}")
-    return [line for (line,) in rows(session, f"EXPLAIN {query}") if line.startswith("decided when planning: HashAgg")]
 
 
 @pytest.mark.parametrize(

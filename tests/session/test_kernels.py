@@ -10,6 +10,7 @@ import pytest
 import sharkpy
 from sharkpy.columnar import machine, machine_loading
 from tests.rows import rows
+from tests.session.kernel_decisions import planned
 from tests.waiting import until
 
 ROWS = 70_000
@@ -29,12 +30,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
             FROM (SELECT posexplode(split(space({ROWS - 1}), ' ')) AS (n, x)) t"""
         ).fetchall()
         yield made
-
-
-def planned(session: sharkpy.SharkContext, query: str, kernels: str) -> list[str]:
-    """Return the decisions about kernels."""
-    session.sql(f"SET shark.kernels={kernels}")
-    return [line for (line,) in rows(session, f"EXPLAIN {query}") if line.startswith("decided when planning: HashAgg")]
 
 
 @pytest.mark.parametrize(

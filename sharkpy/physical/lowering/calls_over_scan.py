@@ -33,11 +33,7 @@ def with_calls_over_scan(plan: HashAggregate, select: Select, builder: Builder) 
             found[call] = called
     if not found:
         return plan, select
-    place = next(
-        place
-        for place, spec in enumerate(builder.inputs)
-        if isinstance(spec, BlockColumns) and select.source == spec.relation
-    )
+    place = builder.place(select.source)
     spec = builder.inputs[place]
     assert isinstance(spec, BlockColumns)
     builder.inputs[place] = replace(spec, called=tuple(found.values()))

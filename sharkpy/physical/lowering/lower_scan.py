@@ -174,7 +174,7 @@ def mark_first_rows(
     if not isinstance(scan, BlockScan) or not may_be_reduced(scan) or count < 1:
         return
     relation = next(name for name, leaf in builder.leaves if leaf is scan)
-    place = next(place for place, spec in enumerate(builder.inputs) if spec.relation == relation)
+    place = builder.place(relation)
     spec, code = builder.inputs[place], _order_code(lower(order.expr, scope))
     keys = tuple(integer_key(f"k{number}", lower(expr, scope)) for number, expr in enumerate(groups))
     known = tuple(key for key in keys if key is not None)

@@ -143,6 +143,10 @@ class Builder:
         self.inputs.append(stage_input)
         self.leaves.append((stage_input.relation, leaf))
 
+    def place(self, relation: str) -> int:
+        """Return the place of the input of that name."""
+        return next(place for place, one in enumerate(self.inputs) if one.relation == relation)
+
     def name(self, prefix: str) -> str:
         """Return a name for a column or query that no plan column has."""
         self._names += 1
